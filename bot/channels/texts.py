@@ -35,8 +35,8 @@ BY_MANAGER = "a channel manager"
 SURE_TO_LEARN = "I will announce it to everyone in this channel first."
 SAID_AMBIENT_ON = (
     "{who} turned on answers without a mention. I now read what full members ask in this channel, and may answer up to "
-    "{many} a day without one. I do not store questions that I do not answer. To silence me until tomorrow, say “stop” "
-    "below such an answer or give it a 👎. Channel managers can turn this off with `/channel ambient off`."
+    "{many} a day without a mention. I do not store questions that I do not answer. To silence me until tomorrow, say "
+    "“stop” below such an answer or give it a 👎. Channel managers can turn this off with `/channel ambient off`."
 )
 SAID_AMBIENT_OFF = "{who} turned off answers without a mention in this channel."
 SAID_LEARNING_ON = (

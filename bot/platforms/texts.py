@@ -327,7 +327,7 @@ TOO_LONG_HERE = (
     "This answer is longer than I can show here, and I cannot send you a direct message. Open a direct message with "
     "me, or ask someone to add me to this server, and ask again."
 )
-DISCORD_TRY_AGAIN = "Discord did not respond in time, so I did nothing. Please try again."
+DISCORD_TRY_AGAIN = "Discord did not respond in time, so I did not do anything. Please try again."
 DISCORD_KEPT_WAITING = (
     "Discord is not responding right now. Your message is not lost. I will answer it as soon as I can."
 )
@@ -384,8 +384,8 @@ PLAY_UNREADABLE = "The page sent an invalid request. Please reload it."
 PLAY_FAILED = "That did not work. The log of `cogency play` has the reason. Please try again."
 PLAY_TOO_LONG = "Your text has {chars:,} characters. The limit is {limit:,}."
 PLAY_TOO_MANY_FILES = "You can attach up to {limit} files to a message."
-PLAY_FILES_TOO_LARGE = "The files of a message can have up to {limit} MB together."
-PLAY_COMMAND_FILES = "Commands take no files here. Send the files with a question."
+PLAY_FILES_TOO_LARGE = "The files in a message can have up to {limit} MB in total."
+PLAY_COMMAND_FILES = "Commands do not accept files here. Send the files with a question."
 PLAY_EMPTY = "There is nothing to send."
 PLAY_NOT_THERE = "You cannot see that place or message, or it does not exist."
 PLAY_NOT_YOURS = "Only the author can change a message."

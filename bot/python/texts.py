@@ -29,7 +29,7 @@ CODE_OF_ASKER = (
     "Only the person who asked can see how this answer was computed, because the bot used content that not all readers "
     "of this answer can read."
 )
-NO_CODE_HERE = "No answer to you here was computed with code, or the code is no longer stored."
+NO_CODE_HERE = "I did not compute any of your answers here with code, or the code is no longer stored."
 WHICH_REPLY = "Write `/code` for your newest computed answer here, or press *Show code* below an answer."
 CODE_IN_FILE = "The code is in the file."
 NO_NUMBERS = "There are no numbers for that answer, or they are no longer stored."

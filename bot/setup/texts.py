@@ -8,12 +8,9 @@ CHECK_FORM = "With {form} tool calls:"
 CHECK_STOPPED = "The check did not finish. Its results for {stored} tool calls were stored."
 CHECK_NOT_STORED = "The check did not finish, so no result was stored."
 NATIVE_REFUSED = "The server does not accept native tool calls, so the check used text."
-CHANNELS_WITHOUT_MODEL = (
-    "nobody is answered in these channels, which allow only models that are not set here: {channels}"
-)
+CHANNELS_WITHOUT_MODEL = "the bot cannot answer in these channels, which allow only models that are not set: {channels}"
 ALLOW_MODELS = (
-    "Add these models to COGENCY_ALLOWED_MODELS, or ask the managers of the channels to choose others with "
-    "`/channel models`."
+    "Add these models to COGENCY_ALLOWED_MODELS, or ask the channels' managers to choose others with `/channel models`."
 )
 FORM_NOT_MEASURED = "text and native tool calls have not been compared for this model yet"
 FORMS_UNCHECKED = "`cogency check-model` compares text and native tool calls; the bot then uses the better one."

@@ -86,7 +86,7 @@ async def test_in_slack_open_questions_are_answered_in_threads_until_somebody_sa
             assert store.turns == []
             assert await order(ann, "channel ambient on") == channels_texts.NOT_YOUR_CHANNEL
             assert channels_texts.CHOSEN_FOR_CHANNEL in await order(boss, "channel ambient on")
-            assert sum("questions a day without one" in one.text for one in slack.state.messages) == 1
+            assert sum("questions a day without a mention" in one.text for one in slack.state.messages) == 1
             await ask("Shall we all go for lunch now?")
             assert store.turns == []
             thread = await ask("Where do I find the wiki of the team?")
