@@ -90,7 +90,7 @@ MEMORY_FORMS: Mapping[str, str] = {
 MEMORY_HEADING = "What I remember about you:"
 NOTHING_REMEMBERED = "I do not remember anything about you yet. To add something, write “remember that …”."
 NO_ENTRY = "That entry no longer exists. To see the list, use `/memory`."
-NO_NUMBER = "Your list has no entry {number}. To see the list, use `/memory`."
+NO_NUMBER = "Your list does not have an entry {number}. To see the list, use `/memory`."
 PAGE_OF = "Page {page} of {pages}. For another page, use `/memory page {another}`."
 # What the entries of a profile are called.
 FIELDS: Mapping[ProfileField, str] = {

@@ -223,7 +223,7 @@ def use_command(name: str, *, direct: bool) -> str:
 
 SUGGESTIONS_TITLE = "Suggested questions"
 THINKING_LINES = (THINKING, "Reading the conversation…", "Weighing the options…", "Finding the words…")
-MORE_THAN_FITS = "(There is more than fits here.)"
+MORE_THAN_FITS = "(There is more than can be shown here.)"
 ANSWER_WAITS = "Slack is not accepting my answer right now. The answer is not lost. I will post it as soon as I can."
 KEPT_WAITING = "I cannot store anything right now. Your message is not lost. I will answer it as soon as I can."
 # What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log.

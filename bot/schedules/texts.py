@@ -49,7 +49,7 @@ CANCELLED = "Canceled: “{words}”"
 NOT_ANY_MORE = "It is no longer scheduled."
 WHICH_OF_THEM = "Which one do you mean?"
 NEVER_AGAIN = "It has no next run. Choose a new time."
-UNKNOWN = "Your list has no number {id}. To see the list, use `/schedules`."
+UNKNOWN = "Your list does not have a number {id}. To see the list, use `/schedules`."
 NOTHING = (
     "You have no reminders or scheduled tasks. To create one, try `/schedules remind me tomorrow at 9:00 to call Ann`."
 )

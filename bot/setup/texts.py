@@ -56,7 +56,7 @@ RESTORE_SAYS = (
     "Stop the bot first. Data that was forgotten after the backup is forgotten again, if the database still has a "
     "record of it."
 )
-COPY_SAYS = "Copies from SQLite to PostgreSQL, or the other way. Stop the bot first. The source is not changed."
+COPY_SAYS = "Copies data from SQLite to PostgreSQL, or from PostgreSQL to SQLite. Stop the bot first. The source is not changed."
 SETTINGS_FROM = (
     "Settings come from the environment and from one file. This is the file given with --config, or else .env in the "
     "current folder, or else .env in your configuration folder (~/.config/cogency on Linux). `cogency settings` lists "
@@ -246,8 +246,8 @@ INIT_NAME_MODEL = "Name of the model"
 INIT_KEY_PAGE = "You can create a key at {page} (the key stays hidden when you paste it)."
 INIT_SLACK = "\n2. Slack: should the bot work in a workspace (y or n)?"
 INIT_SLACK_APP = (
-    "\nSlack needs an app for your bot. The page to create it opens with everything filled in. Choose your workspace, "
-    'press "Next", and then press "Create". You then see the "Basic Information" page of your new app.'
+    "\nSlack needs an app for your bot. The page for creating the app opens with everything filled in. Choose your "
+    'workspace, press "Next", and then press "Create". You then see the "Basic Information" page of your new app.'
 )
 INIT_SLACK_BY_HAND = (
     'No browser could be opened here. On any computer, open https://api.slack.com/apps?new_app=1 and choose "From a '
@@ -284,8 +284,8 @@ INIT_KEEPS = " [Enter keeps the one that is set]"
 INIT_DISCORD = "\n3. Discord: should the bot work on servers (y or n)?"
 DISCORD_PORTAL = "https://discord.com/developers/applications"
 INIT_DISCORD_APP = (
-    '\nDiscord needs an application for your bot. The page to create it opens. Press "New Application", enter a name, '
-    'and press "Create". Then follow these steps in order:\n'
+    '\nDiscord needs an application for your bot. The page for creating the application opens. Press "New '
+    'Application", enter a name, and press "Create". Then follow these steps in order:\n'
     '  - On the "Installation" page, set "Install Link" to "None" and save. Otherwise, Discord refuses the next step.\n'
     '  - On the "Bot" page, turn off "Public Bot", turn on "Message Content Intent", and save.\n'
     '  - On the same page, press "Reset Token" and copy the token (the token stays hidden when you paste it).'
