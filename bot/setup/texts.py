@@ -56,7 +56,10 @@ RESTORE_SAYS = (
     "Stop the bot first. Data that was forgotten after the backup is forgotten again, if the database still has a "
     "record of it."
 )
-COPY_SAYS = "Copies data from SQLite to PostgreSQL, or from PostgreSQL to SQLite. Stop the bot first. The source is not changed."
+COPY_SAYS = (
+    "Copies data from SQLite to PostgreSQL, or from PostgreSQL to SQLite. Stop the bot first. The source is not "
+    "changed."
+)
 SETTINGS_FROM = (
     "Settings come from the environment and from one file. This is the file given with --config, or else .env in the "
     "current folder, or else .env in your configuration folder (~/.config/cogency on Linux). `cogency settings` lists "

@@ -29,7 +29,7 @@ def test_entries_are_seen_deleted_corrected_and_exported(tmp_path: Path) -> None
     assert json.loads(path.read_text()) == exported
     again = cogency(tmp_path, "chat", typed="/memory correct 2 tea is cold\n/memory\n/memory delete 1\n")
     assert "- **2** tea is cold" in again.stdout
-    assert "Your list has no entry 1" in again.stderr
+    assert "Your list does not have an entry 1" in again.stderr
 
 
 def test_the_first_reply_alone_says_what_is_kept_and_a_setting_silences_it(tmp_path: Path) -> None:
