@@ -82,7 +82,7 @@ async def test_checking_a_model_says_first_what_it_takes_and_is_counted_also_whi
         assert (code, complained) == (Exit.FAILED, ""), "such a model uses no tools"
         _, context, announced, blank, heading, first, *_ = said.splitlines()
         assert context == "The model's context window is 131,072 tokens."
-        assert announced.startswith("This asks 40 questions: about ")
+        assert announced.startswith("This check asks 40 questions and uses about ")
         assert (blank, heading, first[:4]) == ("", "With text tool calls:", "yes ")
         assert "With native tool calls:" in said
         _, counted, _ = await cogency(tmp_path, "usage", "--by", "model", "--json")
