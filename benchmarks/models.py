@@ -25,7 +25,7 @@ import json
 import random
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -66,13 +66,16 @@ async def logging_proxy(base_url: str, log: TextIO | None) -> AsyncGenerator[str
         async with session.request(request.method, url, data=body, headers=headers) as answer:
             response = web.StreamResponse(status=answer.status, headers={"content-type": answer.content_type})
             await response.prepare(request)
-            async for piece in answer.content.iter_any():
-                pieces.append(piece)
-                await response.write(piece)
+            # The loop reads no further than a call or a repetition; leaving here ends the server's work, too.
+            with suppress(ConnectionError):
+                async for piece in answer.content.iter_any():
+                    pieces.append(piece)
+                    await response.write(piece)
         if log is not None:
             sent, received = (text.decode(errors="replace") for text in (body, b"".join(pieces)))
             log.write(f"{json.dumps({'request': sent, 'answer': received}, ensure_ascii=False)}\n")
-        await response.write_eof()
+        with suppress(ConnectionError):
+            await response.write_eof()
         return response
 
     app = web.Application(client_max_size=64_000_000)

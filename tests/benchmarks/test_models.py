@@ -1,10 +1,16 @@
 """The questions to real models, and what is counted of their answers. No model is asked here."""
 
+import asyncio
+from contextlib import suppress
+
+import aiohttp
 import pytest
+from aiohttp import web
 
 from agent import Outcome, TurnEnded
 from agent.messages import ToolCall, Usage
-from benchmarks.models import LEAK, QUESTIONS, Counts, Question, TurnTrace
+from benchmarks.models import LEAK, QUESTIONS, Counts, Question, TurnTrace, logging_proxy
+from tests.patience import PATIENCE_S
 
 
 def trace(shown: str, *calls: ToolCall, rounds: int = 1, outcome: Outcome = Outcome.ANSWERED) -> TurnTrace:
@@ -53,3 +59,33 @@ def test_protocol_that_a_person_saw_is_a_leak(shown: str, *, leaks: bool) -> Non
     counts.add(Question("x"), trace(shown))
     assert bool(counts.leaks) is leaks
     assert bool(LEAK.search(shown)) is leaks
+
+
+async def test_who_reads_no_further_ends_the_servers_answer_without_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    ended = asyncio.Event()
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await response.write(b"data: {}\n\n" * 100)
+        ended.set()
+        return response
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", endless)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        host, port = runner.addresses[0][:2]
+        async with logging_proxy(f"http://{host}:{port}/v1", None) as url, aiohttp.ClientSession() as session:
+            async with session.post(f"{url}/chat/completions", json={}) as answer:
+                await answer.content.readany()
+            async with asyncio.timeout(PATIENCE_S):
+                await ended.wait()
+    finally:
+        await runner.cleanup()
+    assert "Error handling request" not in caplog.text
