@@ -102,7 +102,7 @@ def differs_in_one_place(older: Told, newer: Told) -> bool:
     pair = compared(older, newer)
     if not _is_about_one_thing(pair) or _is_told_apart(pair) or _differs_in_a_second_place(pair):
         return False
-    if _is_of_an_earlier_state(pair):
+    if _is_of_an_earlier_state(pair) or _begins_with_condition(pair):
         return False
     return differing_places(pair.older.words, pair.newer.clause, (pair.older.text, pair.newer.text)) < 2
 
@@ -257,9 +257,15 @@ def _tells_of_old_value(pair: Pair) -> bool:
 
 def _denies(pair: Pair) -> bool:
     """Return whether it denies something, and not only that the older state, or one that it names, still holds."""
-    if pair.ends_older or _denies_old_value(pair):
+    if pair.ends_older or pair.displaces or _denies_old_value(pair):
         return False
-    return negates(pair.newer.said) or negates(pair.newer.text)
+    return any(negates(_without_reason(text)) for text in (pair.newer.said, pair.newer.text))
+
+
+def _without_reason(text: str) -> str:
+    """Return what stands before the reason: "on May 16, because the set is not ready" denies nothing."""
+    reason = lexicon.REASON.search(lexicon.folded(text[:READ_CHARS]))
+    return text[: reason.start()] if reason is not None and reason.start() > 0 else text
 
 
 def _denies_old_value(pair: Pair) -> bool:
@@ -320,12 +326,19 @@ def _holds_at_another_time(pair: Pair) -> bool:
         return True
     if _is_on_another_day(pair):
         return True
+    is_date_of_change = is_date_of_change or pair.displaces  # "Lena quit on Tuesday, Bo stepped in"
     if limits(older.words, newer.words, newer.said) and not is_date_of_change:
         return True
     if older.statement.habit and dated and not pair.changed:
         return True
     if cues.BEGINS_WITH_TIME.search(newer.said[:READ_CHARS]) and not cues.BEGINS_WITH_TIME.search(older.said):
         return not pair.tells_what_became_of_it
+    return _begins_with_condition(pair)
+
+
+def _begins_with_condition(pair: Pair) -> bool:
+    """Return whether it begins with when or for what it holds, and the older one does not name that."""
+    older, newer = pair.older, pair.newer
     known, text = (*older.words, *older.key), lexicon.folded(newer.said[:READ_CHARS])
     patterns = (cues.BEGINS_WITH_CONDITION, cues.BEGINS_WITH_CLAUSE_OF_TIME)
     conditions = [content_of(match["what"])[:2] for pattern in patterns if (match := pattern.match(text)) is not None]
@@ -541,7 +554,7 @@ def _has_another_kind_of_value(pair: Pair) -> bool:
 
 def _is_one_of_many(pair: Pair) -> bool:
     """Return whether the attribute has many values at a time, by its key, by a verb or by a plural."""
-    if pair.is_unique or pair.ends_older or pair.is_pending:
+    if pair.is_unique or pair.ends_older or pair.is_pending or pair.displaces:
         return False
     older, key = pair.older, lexicon.folded(pair.older.key_text)
     if has_any(key, (cues.MANY_VALUES,)):
@@ -584,6 +597,9 @@ def _is_of_another_attribute(pair: Pair) -> bool:
     if pair.tells_what_became_of_it or pair.is_pending or pair.displaces or pair.exchanges:
         return False
     older, newer = pair.older, pair.newer
+    # "家里的保姆换成了孙阿姨": the same thing has become another
+    if _is_unspaced(newer) and has_any(newer.said, (lexicon.BECOMES,)) and all_in(older.subject, newer.words):
+        return False
     if pair.names_attribute:
         # "I believe in the plan", "I doubt the dates": a key may be wider than what two sentences are about
         common = any(is_among(word, newer.clause) for word in older.words)

@@ -617,7 +617,7 @@ BEGINS_WITH_TIME: Final = compile_later(
 # Another person of the speaker's, where nothing stands between the two: "我姐夫", "妻は"
 BEGINS_WITH_RELATIVE: Final = compile_later(
     r"^我们?(?:的)?(?P<of>[男女]?朋友|同事|室友|邻居|儿子|女儿|孩子|[大小表堂]?[哥弟姐妹]{1,2}夫?|爸爸?|妈妈?|父亲|母亲|爷爷|奶奶|叔叔?|舅舅?|姑姑?|阿?姨"
-    r"|嫂子?|岳[父母]|公公|婆婆|老公|老婆|丈夫|妻子|太太|先生|对象|老板|房东|客户|学生)"
+    r"|嫂子?|岳[父母]|公公|婆婆|老公|老婆|爱人|丈夫|妻子|太太|先生|对象|侄[子女]|外甥女?|外[婆公]|孙[子女]|老板|房东|客户|学生)"
     r"|^(?:私の|うちの)?(?P<whose>妻|夫|息子|娘|父|母|兄|弟|姉|妹|義理の.{1,2}|友人|友達|同僚|隣人|彼女|彼氏|彼|主人|旦那|祖[父母]|叔[父母])(?=[はがもの])"
 )
 # Of a key: one has several of it at a time.

@@ -247,7 +247,7 @@ ADDS: Final = compile_later(
     r"|aussi|également|autre|também|além disso|outr[oa]|anche|inoltre|altr[oa]|ook|bovendien|daarnaast|nog een"
     r"|een andere?|тоже|также|ещ[её] один|друг(?:ой|ая))\b"
     + _signs(r"也|还(?=[会有在是])|另外|此外|さらに|また(?=、)|加えて")
-    + r"|[\w\ue000-\uf8ff]も(?!う|り)(?![^。！？]{1,20}(?:ない|ません|なかった))"  # "Not even one drop" adds nothing
+    + r"|[\w\ue000-\uf8ff]も(?!う|り|ら|っ|し|の)(?![^。！？]{1,20}(?:ない|ません|なかった))"
 )
 # A return to what held before, as "after all", which contradicts the last statement without naming it.
 RESTORES: Final = compile_later(
@@ -364,6 +364,11 @@ _DISPLACED: Final = (
         r"\b(?:from|von|vom|de|do|с|со)\s+(?P<old>[\w.+#-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,2})\s+"
         r"(?:to|auf|zu|zum|a|al|à|para o|para a|para|на)\s"
     ),
+    compile_later(
+        r"\b(?i:swapped|exchanged|traded|replaced|remplacé|cambi(?:é|amos|ado|aron)|tro(?:quei|cou|camos)|sostituito"
+        r"|vervangen|замени(?:л|ла|ли)|поменял[аи]?) (?:(?:the|our|my|le|la|el|los|las|o|os|il) )?"
+        r"(?P<old>[\w.+#-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,2}) (?:for|with|by|por|par|con|door|на)\s"
+    ),
     compile_later(r"\b(?:took|taken) over\b.{1,60}?\bfrom\s+(?P<old>[A-Z]\w{1,40})"),
     compile_later(r"\bvon (?:(?:Frau|Herrn) )?(?P<old>[A-ZÄÖÜ]\w{1,40}) übernommen\b"),
     compile_later(
@@ -380,7 +385,7 @@ _DISPLACED: Final = (
 )
 # What is replaced by something else, each pattern with a string that all its matches contain.
 DISPLACED: Final = tuple(
-    zip(("", "", " over ", " übernommen", "", "从", "", "の代わりに", "から", "ではなく"), _DISPLACED, strict=True)
+    zip(("", "", "", " over ", " übernommen", "", "从", "", "の代わりに", "から", "ではなく"), _DISPLACED, strict=True)
 )
 # Verbs that only say that a person has or uses something.
 GENERIC_VERBS: Final = words(

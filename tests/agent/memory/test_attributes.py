@@ -114,6 +114,9 @@ def test_a_correction_and_the_end_of_the_old_value_are_signs_of_change(key: str,
         ("врач", "Мой врач — доктор Орлов.", "Я сменила врача, теперь это доктор Зимина."),
         ("歯医者", "歯医者は木村先生です。", "歯医者を変えて、今は西先生です。"),
         ("牙医", "我的牙医是张医生。", "我换牙医了,现在是陈医生。"),
+        ("caja", "Cobramos con SumUp.", "Cambiamos SumUp por Redsys para cobrar."),
+        ("保姆", "家里的保姆是刘阿姨。", "刘阿姨回老家了，家里的保姆换成了孙阿姨。"),
+        ("stage manager", "Lena is our stage manager.", "Lena quit on Tuesday and Bo stepped in as stage manager."),
     ],
 )
 def test_what_is_named_as_left_behind_or_exchanged_was_replaced(key: str, older: str, newer: str) -> None:
@@ -145,6 +148,16 @@ def test_what_somebody_else_left_or_exchanged_replaces_nothing(key: str, older: 
 )
 def test_a_denial_of_something_else_gives_no_other_value(key: str, older: str, newer: str) -> None:
     assert not gives(key, older, newer)
+
+
+def test_a_denial_in_the_reason_denies_nothing() -> None:
+    assert gives("opening", "The opening is on May 9.", "The opening slid to May 16 because the set isn't ready.")
+
+
+def test_a_single_day_before_the_sentence_ends_no_state() -> None:
+    older, newer = "Der Hofladen ist freitags geöffnet.", "Am Karfreitag bleibt der Hofladen zu."
+    assert judge(Told("", older, older), Told("", newer, newer)) is not Verdict.REPLACES
+    assert judge(Told("laden", older, older), Told("laden", newer, newer)) is not Verdict.REPLACES
 
 
 def test_the_portuguese_word_for_in_the_is_no_denial() -> None:
