@@ -165,6 +165,8 @@ class Preview:
     """
     documents: Sample = Sample()
     """Documents that the person added there, which belong to their place: they stay."""
+    is_shared: bool = False
+    """Others wrote in these threads, too. An answer to them in wholly other words is not found."""
 
     @property
     def is_empty(self) -> bool:

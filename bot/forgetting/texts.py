@@ -124,6 +124,12 @@ NOTHING_BUT_CHOICES = (
 _LINE_CHARS = 100
 
 
+NOT_FOUND_BY_WORDS = (
+    "Others wrote in these threads, too. I find my answers to them by their words, so I cannot find answers that say "
+    "this in entirely different words."
+)
+
+
 def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
     """What will be forgotten, how much that is, and that it is for good."""
     if preview.is_empty and isinstance(wish, Everything):
@@ -138,6 +144,8 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
     if preview.related.count:
         lines += ["", f"{related_words(preview)} I keep them unless you choose otherwise:"]
         lines += _listed(preview.related.lines, preview.related.count)
+    if preview.is_shared:
+        lines += ["", NOT_FOUND_BY_WORDS]
     return "\n".join([*lines, *documents_left(preview.documents)])
 
 

@@ -274,7 +274,14 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
     left = selection.documents_left(connection, plan, doomed.messages.values())
     documents = plans.Sample(len(left), tuple(name[:LINE_CHARS] for name in left[:LINES]))
     shown = tuple(line[:LINE_CHARS] for line in lines)
-    return plans.Preview(counts, shown, _name(doomed), repetitions, related, in_view.count, documents)
+    is_shared = _is_shared(connection, doomed, plan.person)
+    return plans.Preview(counts, shown, _name(doomed), repetitions, related, in_view.count, documents, is_shared)
+
+
+def _is_shared(connection: Connection, doomed: ErasureSet, person: str) -> bool:
+    """Return whether others wrote in the threads of what falls."""
+    others = select(message.c.id).where(message.c.author == Author.PERSON, message.c.person != person).limit(1)
+    return any(selection.rows_in(connection, others, message.c.conversation, doomed.conversations))
 
 
 def _saying_the_same(doomed: ErasureSet) -> frozenset[int]:

@@ -29,6 +29,15 @@ def test_nothing_more_is_named_where_everything_is_shown() -> None:
     assert "more" not in asked
 
 
+def test_where_others_wrote_it_says_what_no_search_by_words_finds() -> None:
+    counts = {"messages": 1, "conversations": 1}
+    shared = Preview(counts, ("a boat",), "name", is_shared=True)
+    asked = forgetting_texts.forget_question(AboutTopic("ann", "boats"), shared, UTC)
+    assert "so I cannot find answers that say this in entirely different words." in asked
+    alone = forgetting_texts.forget_question(AboutTopic("ann", "boats"), Preview(counts, ("a boat",), "name"), UTC)
+    assert "entirely different words" not in alone
+
+
 def test_where_nothing_is_kept_it_says_so() -> None:
     empty = Preview({"messages": 0, "conversations": 0}, (), "name")
     everything = forgetting_texts.forget_question(Everything("ann"), empty, UTC)

@@ -210,6 +210,15 @@ async def test_an_answer_to_another_person_in_a_shared_thread_that_says_it_again
     assert "The doctor found hepatitis in her blood." not in await texts(either, "health")
 
 
+async def test_the_preview_says_whether_others_wrote_in_these_threads(either: Store) -> None:
+    alone = await answered(either, said(ILL, conversation="alone"), "noted")
+    assert alone.message
+    assert not (await either.forgetting.preview(AboutTopic("ann", "hepatitis"))).is_shared
+    await answered(either, said(ILL, conversation="health", place=CLUB), "noted")
+    await answered(either, said("hello", conversation="health", person="ben", place=CLUB), "hi")
+    assert (await either.forgetting.preview(AboutTopic("ann", "hepatitis"))).is_shared
+
+
 async def told_below(store: Store) -> None:
     """Recall gave the first reply what is forgotten; the others were made with all above them in their history."""
     ill = await answered(store, said(ILL, conversation="health"), "noted")
