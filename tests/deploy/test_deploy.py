@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, cast
@@ -18,6 +18,7 @@ from bot.app.settings import load_settings, setting_names
 from bot.settings.installation import IMAGE_EXTRAS, IMAGE_MARKER
 from deploy.release import notes_of
 from store.migrations import HEAD, RELEASES
+from tests.examples import is_thorough
 
 ROOT: Final = Path(__file__).parents[2]
 DEPLOY: Final = ROOT / "deploy"
@@ -216,9 +217,17 @@ for mine in {mine}:
 """
 
 
+# Each program takes seconds of CPU: `make soak` tries each order with each set of names.
+ORDERS: Final[Sequence[tuple[tuple[str, ...], bool]]] = [
+    (names, ours_first)
+    for names in [(), *((name,) for name in MINE), MINE]
+    for ours_first in (True, False)
+    if is_thorough() or ours_first == (names == MINE)
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("mine", [(), ("agent",), ("bot",), ("store",), MINE], ids=" ".join)
-@pytest.mark.parametrize("ours_first", [True, False])
+@pytest.mark.parametrize(("mine", "ours_first"), ORDERS)
 def test_a_program_uses_the_installed_library_beside_its_own_modules_of_the_same_names(
     mine: tuple[str, ...], *, ours_first: bool, site: Path, tmp_path: Path
 ) -> None:
