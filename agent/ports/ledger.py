@@ -43,10 +43,6 @@ class TurnLedger(Protocol):
         """Store the turn's progress, or the pages of its reply. Progress resets the count of attempts."""
         ...
 
-    async def discount(self, claim: Claim) -> None:
-        """Do not count the claim as an attempt; the turn stays held until its lease runs out."""
-        ...
-
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         """Store the reply and everything else of `closing`, clear progress and payload, and end the turn.
 
@@ -85,6 +81,10 @@ class Ledger(TurnLedger, Protocol):
 
     async def set_text(self, claim: Claim, text: str) -> None:
         """Replace the question's text by the transcription of its recording."""
+        ...
+
+    async def discount(self, claim: Claim) -> None:
+        """Do not count the claim as an attempt; the turn stays held until its lease runs out."""
         ...
 
     async def put_aside(self, claim: Claim, until: datetime) -> None:

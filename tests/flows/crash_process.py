@@ -104,6 +104,9 @@ class DyingLedger:
         self.steps.here("the reply is stored")
         return others_wait
 
+    async def discount(self, claim: Claim) -> None:
+        await self.inner.discount(claim)
+
     async def put_aside(self, claim: Claim, until: datetime) -> None:
         self.steps.here("before it is put aside")
         await self.inner.put_aside(claim, until)
