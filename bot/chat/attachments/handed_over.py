@@ -14,6 +14,7 @@ import io
 import re
 import struct
 import zipfile
+from dataclasses import replace
 from typing import Final
 
 from agent.messages import SharedFile
@@ -29,6 +30,7 @@ from bot.chat.attachments.outside_references import (
 )
 from bot.chat.attachments.picture_headers import picture_size, picture_title
 from bot.chat.reply.attached_files import mark_formula, plain_name
+from bot.chat.reply.surface import OutFile
 
 MAX_PIXELS: Final = 40_000_000  # Of a picture for people: more takes hundreds of megabytes to show
 MAX_UNPACKED: Final = 100_000_000  # Of an office document
@@ -96,6 +98,8 @@ def text_of_model(name: str, data: bytes) -> SharedFile | str:
     return checked_file(plain_name(name), data)
 
 
+# What programs show with its pictures, or run.
+_MARKUP: Final = frozenset(["html", "htm", "xhtml", "svg", "xml", "gpx", "md", "markdown"])
 # Kinds that a tool server may return beside those of code, by their first bytes: programs play or list them.
 _RECORDINGS: Final = re.compile(
     rb"ID3|\xff[\xfb\xf3\xf2]|fLaC|OggS|RIFF....(?:WAVE|WEBP|AVI )|....ftyp|\x1a\x45\xdf\xa3", re.DOTALL
@@ -119,6 +123,15 @@ def file_of_server(name: str, data: bytes) -> SharedFile | str:
         if kind.match(data) and ending in endings:
             return SharedFile(name, "application/octet-stream", data)
     return SharedFile(name if ending == "bin" else f"{name}.bin", "application/octet-stream", data)
+
+
+def readable_code(file: OutFile) -> OutFile:
+    """Return the file of a code block, or of a whole answer, as it was written. What would call an address when it is
+    opened gets the ending of a text.
+    """
+    is_markup = file.name.lower().rpartition(".")[2] in _MARKUP
+    acts = is_markup and isinstance(checked_file(file.name, file.content), str)
+    return replace(file, name=f"{file.name}.txt") if acts else file
 
 
 _NOT_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")  # Control characters that no text has

@@ -8,7 +8,7 @@ between its fences. A file name is one plain word of ASCII.
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -83,14 +83,27 @@ class _Part:
         return self.lines > LONG_LINES or len(self.content) > page_chars
 
 
-def attached_files(text: str, *, pages: int, limits: Limits, shared: Sequence[SharedFile] = ()) -> tuple[OutFile, ...]:
-    """Return the files that come with this answer, which takes `pages` pages. `shared`: files from tools."""
+def _as_it_is(file: OutFile) -> OutFile:
+    return file
+
+
+def attached_files(
+    text: str,
+    *,
+    pages: int,
+    limits: Limits,
+    shared: Sequence[SharedFile] = (),
+    named: Callable[[OutFile], OutFile] = _as_it_is,
+) -> tuple[OutFile, ...]:
+    """Return the files that come with this answer, which takes `pages` pages. `shared`: files from tools. `named` may
+    give the others another ending.
+    """
     taken = _parts(text, limits) if limits.attaches_text else ()
     parts = [part for part in taken if part.is_long(limits.page_chars) or part.is_inexact]
     if pages > MAX_PAGES and limits.attaches_text:
         parts = [_Part("answer", "md", text, 0, file_name="answer.md"), *parts]
     own = (
-        OutFile(part.file_name or f"{part.stem}.{part.extension}", part.content.encode(errors="replace"))
+        named(OutFile(part.file_name or f"{part.stem}.{part.extension}", part.content.encode(errors="replace")))
         for part in parts
     )
     return name_files([*(OutFile(file.name, file.data, file.alt, file.chart) for file in shared), *own])

@@ -25,6 +25,7 @@ from agent.ports.clock import Clock
 from agent.ports.ledger import Ledger
 from agent.turn_records import Claim, Closing
 from agent.turn_setup import ANSWERED
+from bot.chat.attachments.handed_over import readable_code
 from bot.chat.backoff import OncePerMinute
 from bot.chat.logs import bound, severity
 from bot.chat.notes import NO_ACTIONS, EndedTurn
@@ -323,7 +324,9 @@ class Answering:
         """Attach the reply's files. The answer does not depend on them: a failure is only logged."""
         claim, closing = running.claim, ended.closing
         pages = len(closing.pages)
-        files = attached_files(closing.reply, pages=pages, limits=surface.limits, shared=closing.files)
+        files = attached_files(
+            closing.reply, pages=pages, limits=surface.limits, shared=closing.files, named=readable_code
+        )
         if running.taken_back or closing.outcome not in ANSWERED or not files:
             return ended
         try:

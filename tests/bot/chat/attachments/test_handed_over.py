@@ -20,7 +20,9 @@ from agent.ports.tools import ToolContext
 from agent.progress import Progress, RoundStep
 from agent.toolbox.results import ToolLimits, result_of
 from agent.tools.share_file import NAME, ShareFileTool, shared_files
-from bot.chat.attachments.handed_over import MACROS, OUTSIDE, RUNS, file_of_server, text_of_model
+from bot.chat.attachments.handed_over import MACROS, OUTSIDE, RUNS, file_of_server, readable_code, text_of_model
+from bot.chat.reply.attached_files import LONG_LINES, attached_files
+from bot.chat.reply.surface import Limits
 from bot.python.engine import RunFile
 from bot.python.result_files import result_files
 from bot.tools.mcp.result_parts import parts_of, prompt_parts, resource_parts
@@ -128,3 +130,14 @@ def test_recordings_and_archives_of_a_server_come_and_what_nobody_knows_is_opene
         found = file_of_server(name, b"MZ\xff\x00")
         assert isinstance(found, SharedFile)
         assert found.name == f"{name}.bin"
+
+
+@pytest.mark.parametrize("language", ["html", "svg", "xml", "md"])
+def test_code_of_an_answer_that_acts_when_it_is_opened_has_the_ending_of_a_text(language: str) -> None:
+    acts = next(text for name, text in TEXTS if name.endswith(f".{language}"))
+    quiet = {"html": "<p>Hello</p>", "svg": '<svg xmlns="http://www.w3.org/2000/svg"/>', "xml": "<a/>", "md": "Hello"}
+    for text, ending in ((acts, f"{language}.txt"), (quiet[language], language)):
+        code = "\n".join([text, *["<!-- -->" if language != "md" else "line"] * LONG_LINES])
+        (file,) = attached_files(f"```{language}\n{code}\n```", pages=1, limits=Limits(4_000, 1.0), named=readable_code)
+        assert file.name.partition(".")[2] == ending
+        assert file.content.decode().rstrip("\n") == code, "it has exactly the code"
