@@ -139,7 +139,7 @@ async def test_who_has_used_up_their_seconds_is_told_so_and_still_gets_an_answer
         async with talk.running():
             await talk.world.ask("what is one, and two?")
             await talk.ended(1)
-            assert "budget of 1 second of Python code" in talk.model.requests[-1][-1].text
+            assert "budget of 1 second for Python code" in talk.model.requests[-1][-1].text
             assert said(talk) == ["Not today."]
     assert [code for code, *_ in engine.runs] == ["1"]
 
