@@ -9,13 +9,13 @@ from tests.fakes.web_world import PUBLIC
 
 
 class Stop(StrEnum):
-    ADDRESS = "the address that it leads to"
-    FORM = "how it is written"
-    SCHEME = "its scheme"
-    NAME = "its name"
-    PORT = "its port"
+    ADDRESS = "the address that the request leads to"
+    FORM = "how the address is written"
+    SCHEME = "the scheme"
+    NAME = "the host name"
+    PORT = "the port"
     PINNED = "the connection, which goes to the address that was checked"
-    INTO_OWN = "the rule that no public page can redirect into an opened network"
+    INTO_OWN = "the rule that no public page can redirect into an allowed network"
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ def reached(members: int, servers: int = 2, **change: object) -> list[tuple[Leve
 
 def test_users_who_can_see_the_bot_are_counted_against_the_review_of_its_intent() -> None:
     ((level, under),) = reached(1_234)
-    assert (level, under.partition(" From ")[0]) == (Level.GOOD, "up to 1,234 users can see the bot.")
+    assert (level, under.partition(" With ")[0]) == (Level.GOOD, "up to 1,234 users can see the bot.")
     assert [level for level, _ in reached(NEAR_REVIEW)] == [Level.NOTE]
     ((level, over),) = reached(REVIEWED_FROM)
     assert level is Level.WARNING
