@@ -372,6 +372,24 @@ _OTHER_ENDINGS: Final = tuple(
         ("(?<=[aeio])m", "ns"),  # homem, trem
         ("(?<=..[aeou])l", "is"),  # papel, animal
         ("(?<=..)al", "aux"),  # canal
+        # The other way round: who asks for "luces", "reuniões", "parchi" means what is called "luz", too
+        ("(?<=..)ces", "z"),
+        ("(?<=.)(?:oes|aes|aos)", "ao"),
+        ("(?<=..[aeio])ns", "m"),
+        ("(?<=..[aeou])is", "l"),
+        ("(?<=..)aux", "al ail"),
+        ("(?<=.[aeo]u)x", "-"),
+        ("(?<=..)ch[ei]", "co ca"),
+        ("(?<=..)gh[ei]", "go ga"),
+        ("(?<=..)s", "zen ses"),  # huis, bus
+        ("(?<=..)(?:zen|ses)", "s"),
+        ("(?<=...)fe?", "ves ven"),  # leaf, brief
+        ("(?<=...)ve[ns]", "f"),
+        # A vowel that falls out before an ending: рынок, отец
+        ("(?<=..)[ое]к", "ка ки ку ком ке ков кам ками ках"),
+        ("(?<=.)ец", "ца цы цу цом цем це цов цев цам цами цах"),
+        ("(?<=...)к(?:[аиуе]|ом|ов|ами?|ах)", "ок ек"),
+        ("(?<=..)ц(?:[аыуе]|[ое]м|[ое]в|ами?|ах)", "ец"),
         ("(?<=[aeo]u)", "x"),  # eau, jeu, genou
         ("(?<=...)[oa]", "ito ita itos itas inho inha inhos inhas"),  # perrito, gatinho
         ("(?<=....)[oa]", "ino ina ini ine"),  # gattino

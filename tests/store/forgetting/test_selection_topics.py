@@ -43,6 +43,39 @@ def test_other_forms_of_a_word_speak_of_it(word: str, text: str) -> None:
     assert speaks_of(text, topic_of(word))
 
 
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("luces", "La luz de la cocina"),
+        ("peces", "El pez es rojo"),
+        ("reuniões", "A reunião foi curta"),
+        ("pães", "O pão está fresco"),
+        ("papéis", "O papel acabou"),
+        ("viagens", "A viagem foi longa"),
+        ("chevaux", "Le cheval est au pré"),
+        ("travaux", "Le travail avance"),
+        ("jeux", "Le jeu est fini"),
+        ("parchi", "Il parco è chiuso"),
+        ("banche", "La banca è chiusa"),
+        ("huizen", "Het huis is oud"),
+        ("huis", "De huizen zijn oud"),
+        ("buses", "The bus is late"),
+        ("leaf", "The leaves are falling"),
+        ("рынок", "Мы были на рынке"),
+        ("рынки", "Наш рынок закрыт"),
+        ("отец", "Это сказали отцы города"),
+        ("отцов", "Мой отец дома"),
+    ],
+)
+def test_a_plural_speaks_of_what_its_singular_does_and_a_vowel_may_fall_out(word: str, text: str) -> None:
+    assert speaks_of(text, topic_of(word))
+
+
+@pytest.mark.parametrize(("word", "text"), [("voices", "The void"), ("brief", "Brewing beer"), ("bus", "A buzzer")])
+def test_what_only_begins_alike_is_spoken_of_by_neither(word: str, text: str) -> None:
+    assert not speaks_of(text, topic_of(word))
+
+
 def test_a_text_speaks_of_a_topic_only_with_all_of_its_words() -> None:
     assert speaks_of("Die grünen Boote", topic_of("grüne Boot"))
     assert not speaks_of("Die blauen Boote", topic_of("grüne Boot"))
