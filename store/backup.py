@@ -364,7 +364,7 @@ async def _copy_to_file(url: str, part: Path, tell: ReportProgress) -> None:
             tell("copying", _size(part), _size(path))
             await asyncio.wait([copying], timeout=POLL_S)
         return await copying
-    os.close(_new_file(part))
+    os.close(new_file(part))
     await (await open_store(f"sqlite:///{part}")).close()  # an empty database for the rows
     database = database_beside(url)
     try:
@@ -377,7 +377,7 @@ async def _copy_to_file(url: str, part: Path, tell: ReportProgress) -> None:
 
 def _vacuum(path: Path, part: Path) -> None:
     """Copy a snapshot without free pages, so that it has no bytes of forgotten rows."""
-    os.close(_new_file(part))
+    os.close(new_file(part))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("VACUUM INTO ?", [str(part)])
 
@@ -556,7 +556,7 @@ def _discard(part: Path) -> None:
         _remove(part)
 
 
-def _new_file(part: Path) -> int:
+def new_file(part: Path) -> int:
     """Return the descriptor of a new file that only its owner reads. What somebody put there meanwhile, such as a link
     in a folder that others share, is not written to.
     """
@@ -570,7 +570,7 @@ def _size(file: Path) -> int:
 def _copy_file(file: Path, part: Path, tell: ReportProgress) -> None:
     of, done = file.stat().st_size, 0
     _remove(part)
-    with file.open("rb") as source, os.fdopen(_new_file(part), "wb") as target:
+    with file.open("rb") as source, os.fdopen(new_file(part), "wb") as target:
         while block := source.read(BLOCK_BYTES):
             target.write(block)
             tell("copying", done := done + len(block), of)

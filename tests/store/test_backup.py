@@ -17,7 +17,7 @@ from agent.memory.audience import WIDE, PersonAudience, label
 from agent.memory.documents import DocumentPage, DocumentQuery, NewDocument, passages_of
 from agent.memory.forgetting_plans import Deleted, Everything
 from agent.ports.saved_files import FileChanges, FileSource
-from store.backup import MADE, backup, copy, digest, look_into, restore
+from store.backup import MADE, backup, copy, digest, look_into, new_file, restore
 from store.engine import Store, open_store
 from store.schema import meta, metadata
 from tests.contracts.steps import answered, texts_found
@@ -267,6 +267,9 @@ async def test_a_restore_writes_nothing_through_a_link_that_somebody_put_there(t
     await restore(tmp_path / "backup", f"sqlite:///{tmp_path}/b.db", LATER)
     assert read_by_all.read_bytes() == b""
     await checked(f"sqlite:///{tmp_path}/b.db", last)
+    (tmp_path / "put there meanwhile").symlink_to(read_by_all)
+    with pytest.raises(FileExistsError):
+        new_file(tmp_path / "put there meanwhile")
 
 
 @pytest.mark.parametrize(("engine", "after"), [("sqlite", 0), ("postgresql", 3), ("postgresql", 60)])

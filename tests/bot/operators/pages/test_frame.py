@@ -197,6 +197,12 @@ async def test_each_answer_says_what_browsers_may_do_with_it(
     answers += [await browser.get("/nowhere"), await browser.get("/", host="evil"), await browser.post("/sign-out")]
     for answer in answers:
         assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+        policy = {part.strip() for part in answer.headers["Content-Security-Policy"].split(";")}
+        assert policy >= {"default-src 'none'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"}
+        assert "unsafe" not in answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        kept_apart = {answer.headers[f"Cross-Origin-{what}-Policy"] for what in ("Opener", "Resource")}
+        assert (kept_apart, answer.headers["Cache-Control"]) == ({"same-origin"}, "no-store")
     for page in answers[:2]:
         assert not re.search(r"<script|<style|style=|\son[a-z]+=|javascript:", page.text)
 
