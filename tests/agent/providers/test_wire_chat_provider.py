@@ -273,7 +273,7 @@ async def test_a_refusal_that_stays_without_pictures_is_told_as_it_is() -> None:
 
 async def test_an_answer_without_a_finish_is_cut_if_the_body_has_no_end() -> None:
     async with serving([head(), text("Hi")]) as (provider, _):
-        with pytest.raises(StreamBroken, match=r"OpenAI broke off\. Please ask again"):
+        with pytest.raises(StreamBroken, match=r"OpenAI was cut off\. Please ask again"):
             await read(provider)
 
 
@@ -331,7 +331,7 @@ async def test_an_overload_before_the_answer_is_tried_again() -> None:
 async def test_an_error_object_in_the_middle_breaks_the_stream() -> None:
     reply = [head(), text("Hi"), event({"error": {"type": "server_error", "message": "oops"}})]
     async with serving(reply) as (provider, _):
-        with pytest.raises(StreamBroken, match=r"broke off with an error \(500\)"):
+        with pytest.raises(StreamBroken, match=r"was cut off with an error \(500\)"):
             await read(provider)
 
 

@@ -53,7 +53,7 @@ def test_an_erasing_claims_no_more_than_its_receipt() -> None:
 def test_a_deletion_says_which_entry_went_and_how_it_comes_back() -> None:
     tea = fact("1", "p", "I like tea", "person:p", NOON)
     said = deleted_text(tea, 4, Receipt({"facts": 1}, 0, bytes_gone=False))
-    assert said.startswith("Deleted entry 4, “I like tea”. You can restore it with `/memory undo` within a minute;")
+    assert said.startswith("Deleted entry 4, “I like tea”. You can restore it with `/memory undo` within a minute. ")
     assert memory_texts.STILL_FOUND in deleted_text(tea, 4, Receipt({"facts": 1}, 1, bytes_gone=False))
 
 

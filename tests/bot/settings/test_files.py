@@ -71,6 +71,6 @@ def test_without_any_the_one_at_home_would_be_written(tmp_path: Path) -> None:
 def test_only_a_file_of_ones_own_may_decide_which_code_runs_beside_keys_of_the_environment(tmp_path: Path) -> None:
     file = written(tmp_path / ".env", "COGENCY_TOOLS=our_tools.py\n")
     environ = {"OPENAI_API_KEY": "sk-x"}
-    with pytest.raises(SettingsError, match="the key could go to a server that you did not choose"):
+    with pytest.raises(SettingsError, match="The key could go to a server that you did not choose"):
         load_settings(environ, file)
     assert load_settings(environ, file, is_own_file=True).tools.modules == ("our_tools.py",)
