@@ -60,7 +60,7 @@ def test_a_file_is_named_in_the_folders_own_settings_if_nobody_else_can_write_it
     assert ran.returncode == Exit.SETTINGS
     assert "my_tools.py can be written by other users" in ran.stderr
     (folder / "my_tools.py").unlink()
-    assert "COGENCY_TOOLS names my_tools.py, which does not exist" in cogency(folder, "ask", USE).stderr
+    assert "COGENCY_TOOLS points to my_tools.py, which does not exist" in cogency(folder, "ask", USE).stderr
 
 
 def test_without_its_name_it_is_not_there(folder: Path) -> None:
