@@ -104,8 +104,8 @@ class Mechanism(Enum):
     )
     TAKEN_NAME = (
         (
-            "no tool gets a name that is already in use: the bot's own tools come first, then servers in the operator's "
-            "order"
+            "no tool gets a name that is already in use: the bot's own tools come first, then servers in the "
+            "operator's order"
         ),
         "the other tool comes first",
     )

@@ -283,7 +283,7 @@ def rows() -> tuple[str, ...]:
 
 
 def _named(text: Text) -> str:
-    return text.value if isinstance(text, Source) else "instructions of a channel's manager"
+    return text.value if isinstance(text, Source) else "instructions from a channel's manager"
 
 
 PLAYED: Final = [pytest.param(one, id=test) for test, one in numbered().items()]
