@@ -25,7 +25,7 @@ from agent.events import (
 from agent.incoming import Person
 from agent.loop import complete
 from agent.memory.audience import PersonAudience, Place
-from agent.messages import Message, ModelCall, ResultStatus, ToolCall, ToolResult, Usage, estimate_tokens
+from agent.messages import Message, ModelCall, ResultStatus, ToolCall, ToolResult, Usage, estimate_tokens, is_too_deep
 from agent.ports.clock import Clock
 from agent.ports.model import CallOptions, Provider
 from agent.progress import RoundStep
@@ -256,10 +256,12 @@ PROBES: tuple[Probe, ...] = (
 
 def _begins_strictly(text: str) -> bool:
     """Return whether the first JSON in the text is valid as it stands."""
+    if is_too_deep(text):
+        return False
     begin = re.search(r"[\[{]", text)
     try:
         json.JSONDecoder().raw_decode(text, begin.start() if begin else 0)
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
     return True
 

@@ -42,7 +42,7 @@ EARLIEST = "r0005"
 BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= version < HEAD]
 FEW = ["r0014", "r0010", "r0005"]
 # These rows stay, as a later version needs them again.
-UNREAD = "marks of forgotten messages; these messages may return if Slack or Discord sends them again"
+UNREAD = "marks of forgotten messages; these messages may return if they are sent again"
 LOST: Mapping[str, set[str]] = {
     "r0031": {
         "links to messages that another workspace stored, too; later edits and deletions of these have no effect",

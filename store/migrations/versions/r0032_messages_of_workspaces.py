@@ -18,7 +18,7 @@ LOSES = (
         f"SELECT count(*) FROM turn WHERE {_OTHERS}",  # noqa: S608 -- constants
     ),
     (
-        "marks of forgotten messages; these messages may return if Slack or Discord sends them again",
+        "marks of forgotten messages; these messages may return if they are sent again",
         "SELECT count(*) FROM erased WHERE hash LIKE 'message:%'",
     ),
 )
