@@ -20,7 +20,7 @@ FILES = [STATEMENT_PAIRS, LATER, FIRST_SIGHT, EVERYDAY, ORDINARY]
 # Everyday statements about the same thing share fewer words: less of them is marked without a key, by subject alone,
 # and replaced with one. What is not replaced is kept.
 LEAST_MARKED = {EVERYDAY: 60, ORDINARY: 60}
-LEAST_REPLACED = {EVERYDAY: 70}
+LEAST_REPLACED = {EVERYDAY: 70, ORDINARY: 70}
 LANGUAGES = {"en", "de", "fr", "es", "pt", "ru", "zh", "ja"}
 
 
