@@ -118,7 +118,7 @@ LEARN_COMMAND = declaration.Command(
         declaration.Argument(
             "link",
             "The address of a web page; separate several with spaces",
-            hint="[https://… | nothing: attach the file to a message to me that says “learn this”]",
+            hint="[https://…] To learn a file, attach it to a message that says “learn this”.",
         ),
         declaration.Argument(
             "file",

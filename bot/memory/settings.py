@@ -26,8 +26,8 @@ class MemorySettings:
         default=True,
         section=Section.BOUNDS,
         description=(
-            "Give the model past threads about the question's subject without a search: on or off. Even if this is "
-            "off, the model can search for past threads."
+            "Give the model past threads about the question's subject, before it searches for them: on or off. If "
+            "this is off, the model can still search for past threads."
         ),
     )
     profile_tokens: int = setting(

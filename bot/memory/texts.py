@@ -62,7 +62,7 @@ MEMORY_HELP: Mapping[str, str] = {
     "/memory export": "export everything I know about you as JSON",
     "/memory pause": "stop learning from what you say",
     "/memory pause here": "stop in this channel only; channel managers can add “for everyone”",
-    "/memory resume": "start learning again; you can add “here”",
+    "/memory resume": "start learning again; add “here” for this channel only",
     "/memory share off": "stop sharing what you told me in public channels; “share on” turns it back on",
 }
 MEMORY_USAGE = (
@@ -77,7 +77,9 @@ MEMORY_FORMS: Mapping[str, str] = {
     "show": MEMORY_USAGE,
     "page": "Write `/memory page 2` for the second page of the list.",
     "delete": _ENTRY_FORM.format(word="delete"),
-    "undo": "Write `/memory undo` to restore what you deleted last, or add its number.",
+    "undo": (
+        "Write `/memory undo` to restore the entry you deleted last, or `/memory undo 3` to undo entry 3 of the list."
+    ),
     "correct": "Write the entry's number and the new text, as in `/memory correct 3 I prefer tea`.",
     "everywhere": _ENTRY_FORM.format(word="everywhere"),
     "here": _ENTRY_FORM.format(word="here"),
@@ -135,8 +137,8 @@ NO_SECRETS = "This looks like a password, a key or a card number. I never store 
 ENTRY_TOO_LONG = "An entry can have up to {most} characters, so nothing changed."
 BOUND = "Someone with more authority set that, so nothing changed."
 MEMORY_FULL = (
-    "This place has reached the limit of {most} facts. For each new fact, I delete the oldest replaced one, or the one "
-    "that has gone unused the longest."
+    "This place has reached the limit of {most} facts. To make room for a new fact, I delete an outdated fact, or else "
+    "the one that has gone unused the longest."
 )
 LEARNING = "I was learning something at that moment, so nothing changed. Try again."
 EXPORTED = "This is everything I know about you."
@@ -158,7 +160,7 @@ def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
 
 
 OWN_NOT_SHARED = "Done. I do not share what you tell me in public channels, even where sharing is on."
-OWN_SHARED = "Done. I share what you tell me in public channels where sharing is on."
+OWN_SHARED = "Done. When sharing is on in a public channel, I share what you tell me there."
 OWN_KEPT_BACK = "I do not share what you tell me in public channels. To change that, use `/memory share on`."
 
 

@@ -362,8 +362,7 @@ SLACK_KEPT_WAITING = "This is taking longer than usual. Your message is not lost
 WRITE_CONTINUE = "*Write “continue” to go on.*"
 WRITE_UNDO = "*Write `{written}` to undo that.*"
 PLAIN_TERMINAL = (
-    "This terminal shows answers in one piece and without formatting, because TERM is set to a terminal type that "
-    "cannot do more."
+    "This terminal does not stream or format answers, because the terminal type in TERM does not support it."
 )
 TERMINAL_HINT = "Type /help for commands. Press Tab to complete a command, or Ctrl-D to leave."
 HOW_TO_LEAVE = "To leave, press Ctrl-D or type /quit."
@@ -649,8 +648,8 @@ SLACK_APP_NOT_SERVED = (
     "request URLs to an address that ends in %s/NAME"
 )
 SLACK_APP_REVOKED = (
-    "the app was uninstalled, or its token was revoked. Its data is erased after COGENCY_REMOVAL_GRACE_DAYS days. To "
-    "keep the data, install the app again, set its new token, and restart the bot."
+    "the app was uninstalled, or its token was revoked. Its data is erased after the number of days in "
+    "COGENCY_REMOVAL_GRACE_DAYS. To keep the data, install the app again, set its new token, and restart the bot."
 )
 SLACK_SIGN_IN_DOUBTED = "Slack refused the bot token briefly and now accepts it again."
 SLACK_SIGN_IN_CHECKED = (

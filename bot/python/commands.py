@@ -116,10 +116,10 @@ async def press_numbers(_: object, pressed: declaration.PressedReply) -> PanelAc
 
 COMMAND = declaration.Command(
     name="code",
-    summary="See the Python code that computed an answer, or the numbers of its charts",
+    summary="See the Python code that computed an answer, or the numbers behind its charts",
     run=show,
     presses={ReplyAction.CODE: press_code, ReplyAction.NUMBERS: press_numbers},
-    arguments=(declaration.Argument("words", "numbers, for those of a chart", hint="[numbers]"),),
+    arguments=(declaration.Argument("words", "“numbers” shows the numbers behind a chart", hint="[numbers]"),),
     bare=False,
-    examples={"": "the code of your last answer that was computed", "numbers": "the numbers of your last chart"},
+    examples={"": "the code of your last answer that was computed", "numbers": "the numbers behind your last chart"},
 )

@@ -14,7 +14,7 @@ class PythonSettings:
         default=False,
         section=Section.TOOLS,
         description=(
-            "Run Python code that the model writes, in a sandbox without network, on the files of a conversation "
+            "Run Python code from the model on a conversation's files, in a sandbox without network access "
             '(docs/python.md): on or off. Needs the extra "python". Default: off.'
         ),
         example="on",

@@ -33,8 +33,8 @@ MIGRATE_SAYS = "With --back, it makes a backup and returns to an earlier version
 BACK_IS_THERE = "{where}: already at version {version}."
 BACK_LOSES = "{where}: version {to} cannot hold\n{lost}"
 BACK_REFUSED = (
-    "Nothing was changed. To go back without this data, add --yes. A full backup is made first, and when this version "
-    "runs again, `cogency restore` restores the data."
+    "Nothing was changed. To go back without this data, add --yes. A full backup is made first. To get the data back, "
+    "return to this version and run `cogency restore`."
 )
 BACK_ALONE = "--backup and --yes only work with --back VERSION. Add --back, or remove the other options."
 BACK_LOST = "Removed:\n{lost}"
@@ -385,8 +385,8 @@ LEARN_SAYS = (
     "hidden files, and links that lead out of the folder. You can run it while the bot is running."
 )
 LEARN_PLACE_SAYS = (
-    "a channel (name or ID), a whole workspace or server (from `cogency place find`), or a person, for their direct "
-    "messages"
+    "a channel (name or ID), a whole workspace or server (ID; find it with `cogency place find`), or a person, for "
+    "their direct messages"
 )
 REMOVE_MISSING_SAYS = "also remove documents that this command added from these folders and whose files no longer exist"
 LEARNING_FILES = "Reading files"

@@ -170,8 +170,8 @@ SIGN_IN_AGAIN = (
     "again. Continue without it."
 )
 MORE_RIGHTS = (
-    "The person has not granted the permissions that this needs at {server}. Tell them to write `/tools sign in "
-    "{server}`, which requests them, and then ask again. Continue without it."
+    "The person has not granted this tool the permissions that it needs on {server}. Tell them to write `/tools sign "
+    "in {server}`, which requests them, and then ask again. Continue without the tool."
 )
 SOON_READY = (
     "The person is signed in to {server}, and its tools are available from their next message. If they are not, the "

@@ -328,7 +328,7 @@ class ServerEntry:
         account = AccountKind(str(configured))
         if account is AccountKind.PERSON:
             if isinstance(reach, StdioReach) or not (reach.url.startswith("https://") or is_plain_loopback(reach.url)):
-                self._fail('"account": "person" needs a "url" with https://, because people sign in over HTTP')
+                self._fail('"account": "person" needs a "url" that begins with https:// (http:// only on this machine)')
             if "authorization" in {name.lower() for name in reach.headers}:
                 self._fail('"account": "person" cannot be combined with a shared "Authorization" header')
         return account

@@ -294,7 +294,7 @@ def find_skills(folder: PluginFolder, plugin: str) -> tuple[list[Skill], list[Pl
         return skills, faults, notes
     try:
         if not folder.is_folder(SKILLS):
-            refuse(SKILLS, "is not a folder, so there are no skills")
+            refuse(SKILLS, "is not a folder, so no skills were loaded")
         names = folder.names(SKILLS)
     except PluginFault as fault:
         return skills, [fault], notes

@@ -176,7 +176,7 @@ def _read_servers(
 ) -> tuple[list[PluginServer], list[PluginFault], list[PluginFault]]:
     """Return the servers, the faults of others, and notes. Raises PluginFault if the whole file is invalid."""
     if not folder.is_file(SERVERS):
-        raise PluginFault(SERVERS, "is not a regular file, so there are no servers")
+        raise PluginFault(SERVERS, "is not a regular file, so no servers were loaded")
     value, lines = folder.json(SERVERS, MAX_JSON_BYTES)
     entries = _require_object(value, SERVERS)
     if is_portable:

@@ -163,8 +163,8 @@ def test_servers_that_cannot_be_read_leave_the_skills(tmp_path: Path, text: str)
 def test_a_kind_that_is_no_folder_or_file_leaves_the_other(tmp_path: Path) -> None:
     root = write(tmp_path / "p", {"plugin.json": manifest(), "skills": "none", "mcp.json/x": ""})
     assert [str(fault) for fault in load_plugin(root).faults] == [
-        "skills: is not a folder, so there are no skills",
-        "mcp.json: is not a regular file, so there are no servers",
+        "skills: is not a folder, so no skills were loaded",
+        "mcp.json: is not a regular file, so no servers were loaded",
     ]
 
 
