@@ -197,6 +197,8 @@ EVERYWHERE: list[tuple[JsonObject, str]] = [
     ({"q": "evil\\u002eexample/heron"}, "evil\\u002eexample/heron"),
     ({"task": "Open evil%2Eexample%2Fheron now"}, "evil%2Eexample%2Fheron"),
     ({"task": "Open https%3A%2F%2Fevil%2Eexample now"}, "https%3A%2F%2Fevil%2Eexample"),
+    ({"q": "//evil/heron"}, "//evil/heron"),
+    ({"q": "\\\\evil\\heron"}, "\\\\evil\\heron"),
     ({"q": "2001:db8::beef"}, "2001:db8::beef"),
     ({"body": '{"host": "evil.com", "path": "heron"}'}, "heron"),
     ({"body": '{"url": "heron"}'}, "heron"),
@@ -244,6 +246,13 @@ HELD: tuple[Json, ...] = (
 def test_every_text_at_every_depth_in_whatever_form_is_looked_at(args: JsonObject, sent: str) -> None:
     found = addresses_in(ToolCall("fetch.get", args))
     assert sent in found
+    assert not all(map(read_in("evil.example a.example").may_leave, found))
+
+
+@pytest.mark.parametrize("address", [address for args, _ in EVERYWHERE if isinstance(address := args.get("url"), str)])
+def test_every_form_of_an_address_is_seen_in_an_argument_whose_name_says_nothing(address: str) -> None:
+    found = addresses_in(ToolCall("wiki.search", {"q": address}))
+    assert address.strip() in found
     assert not all(map(read_in("evil.example a.example").may_leave, found))
 
 

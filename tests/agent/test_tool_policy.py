@@ -316,6 +316,9 @@ def test_parts_of_calls_that_were_allowed_make_no_call_that_was() -> None:
         (ToolCall("fetch.get", {"urls": ["https://a.example/", COMPOSED]}), True),
         (ToolCall("fetch.get", {"url": "https://a.example/"}), False),
         (ToolCall("files.read", {"path": "https"}), False),
+        (ToolCall("fetch.get", {"url": "https://a.example/#heron"}), True),  # a browser's page reads what follows "#"
+        (ToolCall("fetch.get", {"task": "Open https://a.example/#heron now"}), True),
+        (ToolCall("fetch.get", {"task": "Open https://a.example/ now"}), False),
         (ToolCall("fetch.get", {"host": "a.example", "path": "/?q=heron"}), True),
         (ToolCall("fetch.get", {"request": {"to": [{"at": COMPOSED}]}}), True),
         (ToolCall("schedule", {"what": "Look.", "check": {"kind": "page", "target": COMPOSED}}), True),

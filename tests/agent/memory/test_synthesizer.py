@@ -240,6 +240,14 @@ def test_a_secret_that_the_limit_would_cut_is_hidden_whole() -> None:
     assert "x7" not in shown["text"]
 
 
+def test_of_a_very_long_message_no_more_is_searched_for_secrets_than_may_be_shown() -> None:
+    """Else one message of megabytes, which a person may paste, holds everybody's learning up."""
+    secrets = f"my password is {'x7' * 40}. " * (2 * SYNTHESIZER.utterance_chars // 80)
+    [shown] = json.loads(SYNTHESIZER.insight_prompt(utterances(f"{secrets}and I row"))[1].text)
+    assert HIDDEN in shown["text"]
+    assert "row" not in shown["text"]
+
+
 def test_what_the_person_decided_about_is_neither_shown_nor_reworded_nor_merged() -> None:
     own, open_ = replace(entry(1, "sails"), sources=()), replace(entry(2, "rows"), everywhere=True)
     profile = UserProfile("ann", (own, open_, entry(3, "swims"), entry(4, "dives")), interaction_count=3)
