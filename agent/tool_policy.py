@@ -214,8 +214,8 @@ def _find_unknown(tools: str, who: str, where: str) -> str | None:
 
 NOT_FOUR: Final = "a row needs four words: tools, who, where, and yes, ask or no"
 TOO_LONG: Final = "a row can have at most {most} characters"
-TOO_MANY: Final = "a table can have at most {most} rows; the rest is left out"
-NO_ANSWER: Final = "its last word must be yes, ask or no, not {answer}"
+TOO_MANY: Final = "a table can have at most {most} rows; the other rows are ignored"
+NO_ANSWER: Final = "the last word of a row must be yes, ask or no, not {answer}"
 NO_TOOLS: Final = "{tools} is not a tool name: use letters, digits, _ - . and /, and * for any characters"
 NO_PLACE: Final = "{where} is not a place: use *, a kind of audience ({kinds}) or a channel's ID"
 NOBODY: Final = "{who} is not a person: use *, a rank ({ranks}) or a person's ID"
@@ -436,8 +436,8 @@ def stands_in_words(value: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
 
 
-OPERATOR_REFUSES: Final = "an operator does not let {tool} be used for this person here: tell them, and go on"
+OPERATOR_REFUSES: Final = "an operator does not allow {tool} for this person here: say so, and continue without it"
 UNREADABLE: Final = (
-    "the person must be shown the whole call before it runs, and {chars} characters are more than anybody reads "
-    "({most} at most): make it shorter, or do it in parts"
+    "the person must see the whole call before it runs, and this call is too long to show ({chars} characters, at most "
+    "{most}): make the call shorter, or split it into several calls"
 )

@@ -61,8 +61,8 @@ BOATS_TABLE: Final = """
 | August | 28 | 6 |
 """.strip()
 NO_CHART: Final = (
-    "I can draw this table as a chart once Python is set up: set `COGENCY_PYTHON=on`, and `cogency doctor` says how to "
-    "add the extra `python`."
+    "To get this table as a chart, set `COGENCY_PYTHON=on`. Then run `cogency doctor`, which shows how to add the "
+    "extra `python`."
 )
 INSTEAD_OF = "(instead of: "  # Before the superseded facts in the result of `remember`
 
@@ -366,7 +366,7 @@ def _after_results(intent: Intent, results: str, messages_here: Sequence[str] = 
             answer = f"{shown}\n\nIn past threads:\n\n{_quote(hits)}" if shown else answer_found
             return _answer(answer) + _summary("Looked up an earlier conversation.")
         case ShowChart():
-            return _answer(f"This table comes with me, and its chart stands below:\n\n{BOATS_TABLE}")
+            return _answer(f"Here is a sample table and its chart:\n\n{BOATS_TABLE}")
         case RepeatLast() | Use() | ShowCode() | Talk():
             return _answer(f"The tool answered:\n\n{_quote(content)}")
         case _:
@@ -374,7 +374,7 @@ def _after_results(intent: Intent, results: str, messages_here: Sequence[str] = 
 
 
 def _format_here(messages: Sequence[str]) -> str:
-    return "In this thread you can read:\n\n" + "\n\n".join(map(_quote, messages))
+    return "This thread contains:\n\n" + "\n\n".join(map(_quote, messages))
 
 
 def _result(results: str) -> tuple[str, str]:
@@ -506,7 +506,7 @@ def _notes(prompt: str) -> str:
 def _code(question: str) -> str:
     return (
         f"You asked for code:\n\n> {_line(question)}\n\n"
-        "I cannot write what you need, but this is how code looks in an answer:\n\n"
+        "I cannot write code for you, but this is how code looks in an answer:\n\n"
         "```python\n"
         "def greet(name: str) -> str:\n"
         '    """Return a greeting for `name`."""\n'
@@ -519,12 +519,12 @@ def _code(question: str) -> str:
 def _explanation(question: str) -> str:
     return (
         f"You wrote:\n\n> {_line(question) or '(nothing)'}\n\n"
-        "I follow a few rules and understand no more than these:\n\n"
+        "I only understand these requests:\n\n"
         "- **remember that** my boat is blue\n"
         "- **what did I say about** my boat?\n"
         "- **show me some code**, or **a chart**\n"
         '- **use** weather {"city": "Berlin"}, for a tool of your own\n\n'
-        "Tools, memory and streaming are the real ones."
+        "Tools, memory and streaming work as with a real model."
     )
 
 

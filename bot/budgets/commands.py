@@ -12,7 +12,7 @@ from bot.chat.commands.declaration import Command, CommandCall, HomeContent, Hom
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelForm
 
 CHOOSE = "Choose whose budget it is."
-AMOUNT = "Write $20, 5,000,000 tokens, exempt or reset."
+AMOUNT = "Write an amount such as $20 or 5,000,000 tokens, or write exempt or reset."
 
 
 async def show(service: BudgetService, call: declaration.CommandCall) -> Panel:
@@ -60,7 +60,7 @@ CHANGE = PanelForm(
         FormField(
             "amount",
             "For each day",
-            hint="$20, 5,000,000 tokens, exempt, or reset for the default.",
+            hint="$20, 5,000,000 tokens, exempt (no limit), or reset (the default).",
             max_chars=40,
         ),
     ),
@@ -88,7 +88,10 @@ COMMAND = declaration.Command(
     ),
     forms=(CHANGE,),
     means=lambda words, _: read_budget_request(words) is not None,
-    examples={"everyone": "see everyone's shared budget", "everyone $200": "raise it"},
+    examples={
+        "everyone": "see everyone's shared budget",
+        "everyone $200": "set everyone's shared budget to $200 a day",
+    },
 )
 
 

@@ -223,7 +223,7 @@ INSTRUCTIONS: Final = ChannelRule(
     usage="`instructions:`",
     read=_read_instructions,
     words=("TEXT",),
-    examples={"Answer with a link to our wiki": "instructions that I read with every question here"},
+    examples={"Answer with a link to our wiki": "give me instructions for this channel"},
     controls=(
         Form(
             PanelForm(
@@ -236,7 +236,7 @@ INSTRUCTIONS: Final = ChannelRule(
                         "instructions",
                         "Instructions",
                         FieldKind.LINES,
-                        hint="I read them with every question here. Leave empty for none.",
+                        hint="I follow these instructions in this channel. Leave empty for none.",
                         optional=True,
                         max_chars=MAX_INSTRUCTIONS,
                     ),

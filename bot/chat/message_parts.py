@@ -17,17 +17,17 @@ MAX_CHARS: Final = 40_000  # Of one message with all that it shows; both platfor
 MAX_DEPTH: Final = 8  # Cards in cards in forwarded messages: more nesting than people make or see
 
 FORWARDED: Final = "a forwarded message"
-CARD: Final = "a card of an app, attached to this message"
+CARD: Final = "an app's card, attached to this message"
 EMAIL: Final = "an email that was sent to this channel"
 
 UNREADABLE: Final = "(a forwarded message that I cannot read)"
 UNREADABLE_LINK: Final = "(a linked message that I cannot read)"
 UNREADABLE_REPLIED: Final = "(a message that I cannot read)"
 UNREADABLE_THREAD: Final = "(the thread above this message, which I cannot read)"
-NOT_IN_TIME: Final = "(more belongs to this message; it could not be read in time)"
+NOT_IN_TIME: Final = "(other parts of this message could not be read in time)"
 UNREADABLE_PART: Final = "(a part of this message that I cannot read: {kind})"
-TOO_DEEP: Final = "(more is nested in this message than I read)"
-TOO_LONG: Final = "(this message is longer than what I read of it)"
+TOO_DEEP: Final = "(this message is nested too deeply: I read only part of it)"
+TOO_LONG: Final = "(this message is too long: I read only the beginning)"
 
 FileT = TypeVar("FileT")
 

@@ -105,7 +105,7 @@ def _question(answer: ForgetAnswer, *, keeps: bool) -> Panel:
 
 
 KEEP_REPLIES = "keep_replies"
-KEEP_REPLIES_WORDS = "Keep my replies to it visible"
+KEEP_REPLIES_WORDS = "Keep my replies visible"
 # The prefix of a button that asks about a subject. Other buttons hold the token of what they agree to.
 _ASK = "ask "
 _ZONE = "zone "  # The same, when a chosen time zone follows the subject
@@ -122,13 +122,13 @@ SOMETHING_ELSE = PanelForm(
         FormField(
             "words",
             "What should I forget?",
-            hint="A name or a few words; or 2 hours, today, since Monday. You see it before I erase it.",
+            hint="A name or a few words; or 2 hours, today, since Monday. I show you what I found before I erase it.",
         ),
         FormField(
             "scope",
             "Type",
             FieldKind.CHOICE,
-            choices={"about": "What mentions it", "time": "What you said in that period"},
+            choices={"about": "Everything about these words", "time": "What you said in that period"},
         ),
         FormField(KEEP_REPLIES, "My replies", FieldKind.BOX, hint=KEEP_REPLIES_WORDS, optional=True),
     ),
@@ -156,7 +156,7 @@ FORGET_COMMAND = declaration.Command(
         words="thread",
     ),
     arguments=(
-        declaration.Argument("what", "thread, everything, 2 hours, since Monday, or about and a word"),
+        declaration.Argument("what", "thread, everything, 2 hours, since Monday, or “about” and a word"),
         declaration.Argument("scope", "Type", choices=SCOPES),
         declaration.Argument(KEEP_REPLIES, KEEP_REPLIES_WORDS, declaration.ArgumentKind.FLAG),
     ),

@@ -11,7 +11,7 @@ from bot.knowledge.service import KnowledgeService, is_knowledge_request
 
 SHARE = PanelAction("Share what people tell me here", "share on", confirm=knowledge_texts.SURE_TO_SHARE)
 STOP_SHARING = PanelAction("Stop sharing", "share off")
-SURE_TO_REMOVE = "I will erase this document and no longer use it. What I already said about it stays."
+SURE_TO_REMOVE = "I will erase this document and no longer use it. My earlier replies about it stay."
 KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Suggested while a person types
 
 
@@ -52,9 +52,9 @@ KNOWLEDGE_COMMAND = declaration.Command(
     phrases=("show knowledge", "what do you know here", "documents", "show documents"),
     means=lambda words, _: is_knowledge_request(words),
     examples={
-        "show 3": "see the beginning of a document",
-        "remove 3": "remove it, and erase its content",
-        "share on": "managers in a public channel: let others on the team use what people tell me here from now on",
+        "show 3": "see the beginning of document 3",
+        "remove 3": "remove document 3 and erase its content",
+        "share on": "for managers in a public channel: let the whole team use what people tell me here from now on",
     },
 )
 
@@ -117,7 +117,7 @@ LEARN_COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "link",
-            "The address of a web page; separate several with spaces",
+            "The URL of a web page; separate several with spaces",
             hint="[https://…] To learn a file, attach it to a message that says “learn this”.",
         ),
         declaration.Argument(
@@ -129,7 +129,7 @@ LEARN_COMMAND = declaration.Command(
     bare=False,
     means=lambda words, _: is_order(words),
     examples={
-        "this": "with a file: learn it, and replace the one with the same name",
+        "this": "learn the attached file, and replace the document with the same name",
         "https://example.com/handbook": "learn a web page, and check it for changes each day",
     },
 )

@@ -10,8 +10,8 @@ from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, Pa
 from bot.memory import policies
 from bot.memory import texts as memory_texts
 
-NO_COLON = "Write it without a colon."
-NUMBER = "Write its number from the list."
+NO_COLON = "Write the name without a colon."
+NUMBER = "Write the policy's number from the list."
 # Suggested while a person types; the capitals are to be replaced.
 POLICY_WORDS = ("list", "history", "set NAME: POLICY", "remove 1")
 
@@ -70,7 +70,7 @@ SET_POLICY = PanelForm(
             "place",
             "Only in this private channel",
             FieldKind.ELSEWHERE,
-            hint="Leave empty to apply it in all public channels.",
+            hint="Leave empty to apply the policy in all public channels.",
             optional=True,
         ),
     ),
@@ -82,7 +82,7 @@ REMOVE_POLICY = PanelForm(
     label="Remove a policy…",
     title="Remove a policy",
     submit="Remove",
-    fields=(FormField("number", "Its number in the list", max_chars=12),),
+    fields=(FormField("number", "Number of the policy", max_chars=12),),
     words=_remove_policy_words,
     mistakes=_remove_policy_mistakes,
 )
@@ -104,8 +104,8 @@ POLICY_COMMAND = declaration.Command(
     phrases=("show policy", "policies", "show policies"),
     means=lambda words, _: not isinstance(policies.read_policy_request(words), policies.UnclearPolicy),
     examples={
-        "set budget: at most 50 EUR": "set a policy; its name goes before the colon",
-        "remove 3": "remove it",
+        "set budget: at most 50 EUR": "set a policy; write its name before the colon",
+        "remove 3": "remove policy 3",
         "history": "see earlier policies",
     },
 )

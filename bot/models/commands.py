@@ -57,7 +57,7 @@ MODEL_COMMAND = Command(
     home=HomeSection(title=models_texts.HOME_MODEL, show=_home, news=_no_news),
     setting=_setting,
     suggests={"name": _choices},
-    arguments=(Argument("name", f"The model; “{reply_texts.USUAL}” goes back to the default one", hint="[name]"),),
+    arguments=(Argument("name", f"The model's name, or “{reply_texts.USUAL}” for the default model", hint="[name]"),),
     means=lambda words, _: len(words.split()) <= 1,
-    examples={"NAME": "answer with another model"},
+    examples={"NAME": "choose another model"},
 )

@@ -34,7 +34,7 @@ OPERATOR_COMMAND = declaration.Command(
     run=show,
     home=HomeSection(title=operators_texts.HOME_OPERATORS, show=_home),
     suggests={"words": _offered},
-    arguments=(declaration.Argument("words", "report: see the bot's health and spending here", hint="[report]"),),
+    arguments=(declaration.Argument("words", "“report” shows the bot's health and spending here", hint="[report]"),),
     bare=False,
-    examples={REPORT: "operators: see the bot's health, spending and ratings here"},
+    examples={REPORT: "for operators: see the bot's health, spending and ratings here"},
 )

@@ -46,11 +46,11 @@ MAX_FILES: Final = 20
 MAX_FILE_BYTES: Final = 20_000_000  # Of one file: what the bot reads of the largest kinds
 FETCH_S: Final = 30.0  # For all of them
 MAX_NAME_BYTES: Final = 200  # In UTF-8: file systems take 255, and a number may be added
-TOO_MANY: Final = "only the newest files are given to the code"
-TOO_MUCH: Final = "together the files are too large"
-SOURCE_GONE: Final = "the file that it was made from was deleted"
-NAME_TAKEN: Final = "a newer file has its name"
-UNCHECKED: Final = "it is not known whether the file that it was made from can still be read"
+TOO_MANY: Final = "the code gets only the newest files"
+TOO_MUCH: Final = "the files are too large together"
+SOURCE_GONE: Final = "its source file was deleted"
+NAME_TAKEN: Final = "a newer file has the same name"
+UNCHECKED: Final = "the bot could not check whether its source file can still be read"
 
 # What is attached to a message now, or why that is not known.
 Lookup: TypeAlias = Sequence[FoundFile] | ToolError

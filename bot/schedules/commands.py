@@ -168,7 +168,7 @@ CHANGE = PanelForm(
     title="Change",
     submit="Change",
     fields=(
-        FormField("when", "New time", hint=f"Leave empty to keep it. {_WHEN}", optional=True, max_chars=200),
+        FormField("when", "New time", hint=f"Leave empty to keep the time. {_WHEN}", optional=True, max_chars=200),
         FormField("what", "What", FieldKind.LINES, optional=True, max_chars=MAX_CHARS - 300),
     ),
     words=_words_of,
@@ -202,9 +202,9 @@ REMIND_COMMAND = declaration.Command(
     forms=(NEW,),
     bare=False,
     examples={
-        "me tomorrow at 9:00 to call Ann": "a direct message to you at that time",
-        "every weekday at 8:30 standup": "here, repeatedly; for six months unless you give an end",
-        "in 20 minutes the oven": "once, here",
+        "me tomorrow at 9:00 to call Ann": "remind you in a direct message",
+        "every weekday at 8:30 standup": "remind everyone here repeatedly, for six months unless you give an end",
+        "in 20 minutes the oven": "remind everyone here once",
     },
 )
 COMMAND = declaration.Command(
@@ -226,13 +226,13 @@ COMMAND = declaration.Command(
     phrases=("show schedules", "my schedules", "my reminders", "show my reminders"),
     means=lambda words, _: _is_order(words),
     examples={
-        "remind me tomorrow at 9:00 to call Ann": "the same as `/remind`, which some platforms have built in",
+        "remind me tomorrow at 9:00 to call Ann": "set a reminder, for platforms that have their own `/remind`",
         "ask every Monday at 8:00 | sum up the week here": "schedule a question, as if you asked it at that time",
-        "ask if changed every hour | is the site up?": "the same, but post the answer only if it changed",
-        "pause 3": "pause it; `resume 3` continues it",
-        "edit 3 tomorrow at 10:00": "change the time, or the words after a `|`",
-        "cancel 3": "cancel it",
-        "forbid": "channel managers: stop scheduled posts here; `allow` permits them again",
-        "all": "operators: see when and where everyone's schedules run",
+        "ask if changed every hour | is the site up?": "schedule a question, and post the answer only if it changed",
+        "pause 3": "pause schedule 3; `resume 3` continues it",
+        "edit 3 tomorrow at 10:00": "change the time of schedule 3; to change its text, add `|` and the new text",
+        "cancel 3": "cancel schedule 3",
+        "forbid": "for channel managers: stop scheduled posts here; `allow` permits them again",
+        "all": "for operators: see when and where everyone's schedules run",
     },
 )

@@ -17,7 +17,7 @@ from agent.schedules.port import Schedules
 from bot.chat.kinds import Report
 from bot.chat.texts import replies
 
-LAST: Final = "what you answered the last time, and was posted"
+LAST: Final = "your last answer that was posted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

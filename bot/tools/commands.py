@@ -186,7 +186,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "sign in or sign out with a server's name; for operators: policy",
+            "“sign in” or “sign out” and a server's name; for operators: “policy”",
             hint="[sign in|out SERVER]",
         ),
     ),
@@ -196,8 +196,8 @@ COMMAND = declaration.Command(
     examples={
         "sign in wiki": "get a link to sign in with your own account",
         "sign out wiki": "sign out, here and at the server",
-        "policy": "operators: see who can use which tools where",
-        "policy set github.* manager team ask": "operators: add a row before the others",
-        "policy remove 3": "operators: remove a row",
+        "policy": "for operators: see who can use which tools where",
+        "policy set github.* manager team ask": "for operators: add a row before the others",
+        "policy remove 3": "for operators: remove row 3",
     },
 )

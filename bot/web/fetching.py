@@ -69,10 +69,10 @@ MAX_ROBOTS_BYTES: Final = 512_000  # RFC 9309 requires that at least 500 KiB are
 MAX_INTERIM: Final = 10  # Interim responses (103 Early Hints), which a server could send without end
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
-TOO_LATE: Final = "it did not answer in full within {seconds:g} seconds"
+TOO_LATE: Final = "it did not respond completely within {seconds:g} seconds"
 UNREACHABLE: Final = "it could not be reached"
-BY_THE_PROXY: Final = "this network's proxy did not connect to it ({status})"
-NO_HTTP: Final = "the server did not answer with valid HTTP"
+BY_THE_PROXY: Final = "this network's proxy could not connect to it ({status})"
+NO_HTTP: Final = "the server did not respond with valid HTTP"
 NOT_TRUSTED: Final = "its certificate could not be verified for {host}"
 TOO_MANY_REDIRECTS: Final = "it redirects more than {redirects} times"
 ROBOTS: Final = "the site does not allow programs to read it (robots.txt)"
@@ -97,13 +97,13 @@ ENCODED: Final = "it is compressed in a format that is not supported here"
 STATUS: Final = {
     401: "it requires signing in, which I cannot do",
     402: "it requires payment",
-    403: "it does not let programs read it, or requires signing in",
+    403: "it does not allow programs to read it, or requires signing in",
     404: "the page does not exist",
     410: "the page no longer exists",
     429: "it received too many requests; try again later",
     451: "it is not available for legal reasons",
 }
-OTHER_STATUS: Final = "it answered with an error ({status})"
+OTHER_STATUS: Final = "it returned an error ({status})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ async def test_a_page_that_would_call_an_address_is_handed_over_as_text_and_is_n
         await talk.ended(1)
         await talk.world.until(lambda: talk.world.handed_over(question))
         assert talk.world.handed_over(question) == [("code.html.txt", page.encode())]
-        assert "it would call an address or run something when it is opened" in talk.model.requests[-1][-1].text
+        assert "it would contact a URL or run something when it is opened" in talk.model.requests[-1][-1].text
 
 
 async def test_a_file_that_the_model_made_is_handed_over(open_world: AnyWorld) -> None:

@@ -141,16 +141,16 @@ async def on_a_phone(browser: Browser, address: str) -> None:
         await ann.sees("Lunch at noon.")
         await expect(ben.column).to_be_hidden()
         await ann.say("@Cogency hello")
-        await ann.sees("I follow a few rules")
+        await ann.sees("I only understand these requests")
         await looks_right(opened, "phone")
         await opened.page.get_by_role("button", name="Ben, 2 unread").click()
-        await ben.sees("I follow a few rules")
+        await ben.sees("I only understand these requests")
         await expect(ann.column).to_be_hidden()
 
 
 async def wrong_address(browser: Browser, address: str) -> None:
     """Without its token, or with that of an earlier start."""
-    for wrong, told in ((address.partition("#")[0], "has no token"), (f"{address}x", "from an earlier start")):
+    for wrong, told in ((address.partition("#")[0], "has no token"), (f"{address}x", "no longer valid")):
         async with open_page(browser) as opened:
             await opened.page.goto(wrong)
             await expect(opened.page.locator("#link")).to_contain_text(told, timeout=WAIT_MS)
@@ -178,7 +178,7 @@ async def test_two_people_try_everything_on_the_page_and_it_goes_on_where_it_was
             await wrong_address(browser, here.address)
             address, port = here.address, int(here.port)
             before = await ann.column.locator("article").count()
-        await expect(opened.page.locator("#link")).to_contain_text("connection is lost", timeout=WAIT_MS)
+        await expect(opened.page.locator("#link")).to_contain_text("connection was lost", timeout=WAIT_MS)
         await ann.say("written while nobody listened")
         opened.wrong.clear()  # the browser complains of each socket that it cannot open
         async with playing(tmp_path, port=port) as here:
@@ -187,4 +187,4 @@ async def test_two_people_try_everything_on_the_page_and_it_goes_on_where_it_was
             await expect(opened.page.locator("#link")).to_be_hidden(timeout=WAIT_MS)
             await expect(ann.column.locator("article")).to_have_count(before + 1, timeout=WAIT_MS)
             await ben.say("@Cogency hello")
-            await ann.sees("I follow a few rules", 2)
+            await ann.sees("I only understand these requests", 2)

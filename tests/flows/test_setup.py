@@ -161,7 +161,7 @@ async def test_the_doctor_says_what_is_missing_on_discord(tmp_path: Path) -> Non
         code, said, complained = await cogency(tmp_path, "doctor", **own)
         assert (code, complained) == (Exit.OK, "")
         assert "warning  Discord: the message content intent is off: in threads, the bot only sees" in said
-        assert "ok       Discord: in “harbour” the bot has all the permissions it needs.\n" in said
+        assert "ok       Discord: in “harbour”, the bot has all the permissions that it needs.\n" in said
         assert "ok       Discord: up to 12 users can see the bot. With 10,000 or more users, Discord reviews" in said
         assert "ok       Discord: this machine's clock agrees with Discord's.\n" in said
         code, said, _ = await cogency(tmp_path, "doctor", **{**own, "DISCORD_TOKEN": "not-the-token"})

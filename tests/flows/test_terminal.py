@@ -130,7 +130,7 @@ def test_what_was_said_a_minute_ago_is_found_and_small_talk_is_not(tmp_path: Pat
     typed = "hello\nmy boat is blue\nwhat did I say about my boat?\n/new\nsearch for hello\n"
     ran = cogency(tmp_path, "chat", typed=typed)
     here, _, later = ran.stdout.partition("Started a new thread.")
-    assert "In this thread you can read:\n\n> my boat is blue" in here
+    assert "This thread contains:\n\n> my boat is blue" in here
     assert "I found nothing about “hello”" in later
 
 
@@ -144,9 +144,7 @@ def test_what_has_left_the_models_sight_in_this_conversation_is_found_and_the_la
         f"I parked the car on level 4.\n{pages}My dentist is in Elm Road.\nwhere did I park?\nwhat did I just say?\n"
     )
     answers = cogency(tmp_path, "chat", typed=typed, COGENCY_HISTORY_TOKENS="1000").stdout
-    found, _, last = answers.partition("This is what I found about “park”:")[2].partition(
-        "In this thread you can read:"
-    )
+    found, _, last = answers.partition("This is what I found about “park”:")[2].partition("This thread contains:")
     assert ", earlier here:" in found
     assert "> > I parked the car on level 4." in found
     assert "> My dentist is in Elm Road." in last

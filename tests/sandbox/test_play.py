@@ -94,7 +94,7 @@ async def test_the_chart_of_the_table_that_comes_with_play_has_words_numbers_and
         await opened.page.goto(here.address)
         ann, _ = sides(opened)
         await ann.say("@Cogency show me a chart")
-        answer = ann.column.locator("article:not(.grows)", has_text="This table comes with me")
+        answer = ann.column.locator("article:not(.grows)", has_text="Here is a sample table")
         await expect(answer).to_be_visible(timeout=PATIENCE_S * 1_000)
         picture = ann.column.get_by_role("img", name="Bar chart: Boats in the harbor. Sailing boats: May: 12")
         await expect(picture).to_be_visible(timeout=WAIT_MS)

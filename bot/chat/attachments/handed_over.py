@@ -82,13 +82,11 @@ _RUN_WHEN_OPENED: Final = frozenset(
 
 EMPTY: Final = "it is empty"
 TOO_LARGE: Final = f"it is larger than {MAX_BYTES // 1_000_000} MB"
-OUTSIDE: Final = "it would call an address or run something when it is opened; save it again without {what}"
-RUNS: Final = "files of this kind are not handed over, as they are run or unpacked when they are opened"
-UNKNOWN_KIND: Final = (
-    "only texts, pictures (PNG, JPEG, GIF), PDF and office documents (xlsx, docx, pptx) are handed over"
-)
+OUTSIDE: Final = "it would contact a URL or run something when it is opened; save it again without {what}"
+RUNS: Final = "files of this kind are not delivered, because they run or unpack when they are opened"
+UNKNOWN_KIND: Final = "only text, pictures (PNG, JPEG, GIF), PDF and office documents (xlsx, docx, pptx) are delivered"
 TOO_MANY_PIXELS: Final = f"the picture has more than {MAX_PIXELS // 1_000_000} million pixels"
-BROKEN: Final = "it is damaged, or not of the kind that its name says"
+BROKEN: Final = "it is damaged, or its contents do not match its extension"
 BOMB: Final = f"it unpacks to more than {MAX_UNPACKED // 1_000_000} MB"
 MACROS: Final = "it holds macros"
 

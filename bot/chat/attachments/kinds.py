@@ -191,18 +191,18 @@ MAX_NAMES: Final = 5  # Names stored in the text of a message, for as long as th
 MAX_NAME_CHARS: Final = 80  # Of a file's name, which is untrusted text: enough to tell it from others
 _END_CHARS: Final = 12  # Kept of a long name's end: the extension, and a number before it
 
-NO_DOCUMENT: Final = "only documents can be learned: texts, PDFs and office files"
+NO_DOCUMENT: Final = "only documents can be learned: text files, PDFs and office files"
 TOO_MANY: Final = "only the first files of a message are read"
 MORE_FILES: Final = "further attached files"
 AND_MORE: Final = "(not read: {more} more files; only the first files of a message are listed)"
 UNREACHABLE: Final = "it could not be fetched"
 LATE: Final = "it could not be read in time"
 WRONG_KIND: Final = "files of this kind cannot be read here"
-OFFICE: Final = "office files in this format cannot be read here; save it as docx, xlsx, pptx or PDF"
-OLD_OFFICE: Final = "this older office format cannot be read; save it as docx, xlsx or pptx"
+OFFICE: Final = "office files in this format cannot be read here; save the file as docx, xlsx, pptx or PDF"
+OLD_OFFICE: Final = "older office formats cannot be read; save the file as docx, xlsx or pptx"
 NOT_INSTALLED: Final = (
-    "such files cannot be read here because their reader is not installed: the operator can install it (`cogency "
-    "doctor` says how), or you can export the file as PDF or text"
+    "files of this kind cannot be read here because a library is not installed: the operator can install it (`cogency "
+    "doctor` shows how), or you can export the file as PDF or text"
 )
 NO_TEXT: Final = "it claims to be text, but it is not"
 NOT_A_PICTURE: Final = "it is not the kind of picture that it claims to be"
@@ -210,11 +210,11 @@ NOT_A_PDF: Final = "it claims to be a PDF, but it is not"
 LOCKED: Final = "it is locked with a password"
 SCANNED: Final = "its pages contain no text: it is a scan or contains only pictures"
 ONLY_PICTURES: Final = "it contains no text: it is empty or contains only pictures, such as a scan"
-BROKEN: Final = "it could not be read: it is damaged, too large inside, or too complex"
-GOES_ON: Final = "(the file continues: only this much could be read)"
+BROKEN: Final = "it could not be read: it is damaged, too large when unpacked, or too complex"
+GOES_ON: Final = "(the file continues, but only this part could be read)"
 UNHEARD: Final = "audio cannot be transcribed here"
 NOT_UNDERSTOOD: Final = "it could not be transcribed right now"
-SILENT: Final = "it contains no audible words"
+SILENT: Final = "it contains no audible speech"
 
 
 def too_large(what: str, limit: int) -> str:

@@ -80,7 +80,7 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
     yield _content(int(app.get("flags") or 0), facts.settings)
     if app.get("interactions_endpoint_url"):
         yield problem(
-            "commands and buttons go to a web address instead of this bot",
+            "commands and buttons go to a URL instead of this bot",
             platforms_texts.EMPTY_ENDPOINT.format(portal=PORTAL),
         )
     if app.get("bot_require_code_grant"):
@@ -92,7 +92,7 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
             "anybody can add the bot to their server", platforms_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL)
         )
     elif "bot_public" in app:
-        yield good("only its owner can add the bot to a server")
+        yield good("only the application's owner can add the bot to a server")
     yield from _installs(app.get("integration_types_config"))
 
 
@@ -129,14 +129,14 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
     application, chosen = str((facts.application or {}).get("id", "APPLICATION_ID")), facts.settings.chosen
     link = server_link(application, required_features(chosen))
     if not facts.guilds:
-        yield warning("the bot is in no server", platforms_texts.OPEN_LINK.format(link=link))
+        yield warning("the bot is not in any server", platforms_texts.OPEN_LINK.format(link=link))
     for guild in facts.guilds:
         name, missing = guild.get("name", "?"), missing_titles(int(guild.get("permissions") or 0), chosen)
         if missing:
             remedy = platforms_texts.GIVE_RIGHTS.format(link=link)
             yield warning(f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
         else:
-            yield good(f"in “{name}” the bot has all the permissions it needs")
+            yield good(f"in “{name}”, the bot has all the permissions that it needs")
         yield from _unlisted(guild, facts)
     known = {str(guild.get("id")) for guild in facts.guilds}
     for home in sorted(facts.settings.servers - known):
@@ -152,11 +152,11 @@ def _unlisted(guild: Payload, facts: DiscordFacts) -> Iterator[Finding]:
     if number in (settings.servers or facts.owned):
         return
     if settings.chosen.other_servers is OtherServers.SERVE:
-        what, level = "the bot answers its members there, but not elsewhere", Level.NOTE
+        what, level = "the bot answers the server's members there, but not elsewhere", Level.NOTE
     elif settings.chosen.other_servers is OtherServers.LEAVE:
-        what, level = "the bot leaves it", Level.NOTE
+        what, level = "the bot leaves this server", Level.NOTE
     else:
-        what, level = "it answers nobody there", Level.WARNING
+        what, level = "the bot does not answer anyone there", Level.WARNING
     remedy = platforms_texts.SERVE_SERVER.format(number=number)
     yield Finding(level, WHERE, f"no setting lists the server “{guild.get('name', '?')}” ({number}): {what}", remedy)
 

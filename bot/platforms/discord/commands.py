@@ -221,7 +221,7 @@ class CommandHandler:
         try:
             await sync(client, self._tree)
         except UNREADABLE as error:
-            self._connection.log_failure("Discord did not accept the slash commands; everything else works", error)
+            self._connection.log_failure("Discord rejected the slash commands; everything else works", error)
 
     async def admits(self, interaction: Interaction) -> bool:
         """Return whether an interaction is carried out; in a server that is not served, the user is told why not."""
@@ -254,7 +254,7 @@ class CommandHandler:
                 return
             await self._dispatch(interaction, str(interaction.data.get("custom_id", "")))
         except UNREADABLE as error:
-            self._connection.log_failure("a button or a window could not be answered", error)
+            self._connection.log_failure("a button press or a form could not be answered", error)
 
     async def _dispatch(self, interaction: Interaction, custom_id: str) -> None:
         if (press := panels.press_of(custom_id)) is not None:

@@ -175,7 +175,7 @@ def json_fault(error: json.JSONDecodeError) -> str:
         case _ if rest.startswith(("//", "/*", "#")):
             what = "is a comment, which JSON does not allow: remove it"
         case _ if follows_comma and rest[:1] in ("}", "]"):
-            what = f"ends with a comma before {rest[0]}: remove that comma"
+            what = f"ends with a comma before {rest[0]}: remove the comma"
         case _ if not rest:
             what = "is the end of the file, but a closing bracket } or ] or a value is missing"
         case "expecting ','":
@@ -188,7 +188,7 @@ def json_fault(error: json.JSONDecodeError) -> str:
         case "extra data":
             what = "has text after the end of the JSON: remove that text, or a closing bracket before it"
         case message if message.startswith(("unterminated", "invalid control")):
-            what = "has a string without an end: close it with a double quotation mark"
+            what = "has a string without an end: add a double quotation mark"
         case message if message.startswith("invalid \\"):
             what = "has a single \\ in a string: write \\\\"
         case _:

@@ -165,10 +165,10 @@ async def test_a_page_is_asked_for_by_its_version_and_its_words_are_replaced_whe
     ("behave", "why"),
     [
         (answer(status="404 Not Found"), "the page does not exist"),
-        (answer(status="503 Service Unavailable"), "it answered with an error (503)"),
+        (answer(status="503 Service Unavailable"), "it returned an error (503)"),
         (answer(b"  \n"), knowledge_texts.EMPTY_FILE),
         (answer(b"\0\1\2\3" * 99), "it is not text"),
-        (raw(b"no HTTP\r\n\r\n"), "did not answer with valid HTTP"),
+        (raw(b"no HTTP\r\n\r\n"), "did not respond with valid HTTP"),
         (raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n", again=b"huge " * 999), "larger than 0.2 MB"),
         (raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n", again=b"x" * 999), "larger than 0.2 MB"),
         (redirect("http://169.254.169.254/latest"), "a cloud metadata service"),

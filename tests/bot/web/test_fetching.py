@@ -169,7 +169,7 @@ async def test_a_name_that_is_answered_late_counts_too() -> None:
         return []
 
     who = Fetcher(WebGuard(), "Test/1", FakeClock(), never, limits=FetchLimits(seconds=0.2))
-    with pytest.raises(WebRefused, match="did not answer in full"):
+    with pytest.raises(WebRefused, match="did not respond completely"):
         await who.fetch("http://a.example/", named)
 
 

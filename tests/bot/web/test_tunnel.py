@@ -94,7 +94,7 @@ async def test_a_name_that_only_the_proxy_knows_is_asked_for_where_the_operator_
 @pytest.mark.parametrize(("user", "status"), [("ben:x", "407"), ("ann:p%40ss", "403")])
 async def test_what_the_proxy_refuses_is_called_that(tmp_path: Path, user: str, status: str) -> None:
     async with network(tmp_path) as proxy:
-        with pytest.raises(WebRefused, match=rf"this network's proxy did not connect to it \({status}\)"):
+        with pytest.raises(WebRefused, match=rf"this network's proxy could not connect to it \({status}\)"):
             await fetcher(proxy, user=user).fetch("https://a.example/", named)
 
 

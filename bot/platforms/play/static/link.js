@@ -5,8 +5,8 @@ const PROTOCOL = "cogency-play";
 const WRONG_TOKEN = 4403;
 const FIRST_MS = 300;
 const MOST_MS = 5000;
-const AWAY = "The connection is lost. Your messages are sent when it is back.";
-const EARLIER = "This address is from an earlier start. Open the address that your terminal shows now.";
+const AWAY = "The connection was lost. Your messages will be sent when it is back.";
+const EARLIER = "This address is no longer valid. Open the address that your terminal shows now.";
 const NO_TOKEN = "This address has no token. Open the address that your terminal shows.";
 
 export class Link {

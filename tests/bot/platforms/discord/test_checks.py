@@ -49,7 +49,7 @@ def test_nothing_is_wrong_with_an_application_that_is_set_up() -> None:
     ("change", "level", "says"),
     [
         ({"flags": 0}, Level.WARNING, "only sees messages that mention the bot"),
-        ({"interactions_endpoint_url": "https://bot.example"}, Level.PROBLEM, "go to a web address"),
+        ({"interactions_endpoint_url": "https://bot.example"}, Level.PROBLEM, "go to a URL"),
         ({"bot_require_code_grant": True}, Level.PROBLEM, "cannot be added with a link"),
         ({"bot_public": True}, Level.WARNING, "anybody can add the bot"),
         ({"integration_types_config": {"1": {}}}, Level.WARNING, "cannot be added to servers"),
@@ -110,9 +110,9 @@ LAIR = {**HARBOUR, "id": "77", "name": "lair"}
 @pytest.mark.parametrize(
     ("others", "level", "becomes"),
     [
-        (OtherServers.REFUSE, Level.WARNING, "it answers nobody there"),
-        (OtherServers.LEAVE, Level.NOTE, "the bot leaves it"),
-        (OtherServers.SERVE, Level.NOTE, "the bot answers its members there, but not elsewhere"),
+        (OtherServers.REFUSE, Level.WARNING, "the bot does not answer anyone there"),
+        (OtherServers.LEAVE, Level.NOTE, "the bot leaves this server"),
+        (OtherServers.SERVE, Level.NOTE, "the bot answers the server's members there, but not elsewhere"),
     ],
 )
 def test_a_server_that_nobody_named_is_told_of_with_what_becomes_of_it(

@@ -243,4 +243,4 @@ def test_an_account_that_would_not_be_each_persons_own_is_refused(entry: dict[st
 
 
 def test_nobody_signs_in_at_a_process() -> None:
-    assert "people sign in over HTTP" in refusal({"s": {"command": "x", "account": "person"}})
+    assert "that begins with https://" in refusal({"s": {"command": "x", "account": "person"}})
