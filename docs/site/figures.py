@@ -141,7 +141,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
             ),
             Measured(
                 "prefix_tokens_200",
-                "the same with 200 tools from servers",
+                'tokens for "hi" with 200 tools from servers',
                 "tokens",
                 "prefix_tokens_200_in_full",
                 "all schemas in full",

@@ -131,19 +131,19 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "on`.",
     "channels:read": "To know which public channels the bot is in, and who can read them. This decides what the bot "
     "can say there.",
-    "chat:write": "To answer, to extend its answer while the model writes, and to delete its own messages.",
+    "chat:write": "To post answers, to extend them while the model writes, and to delete the bot's own messages.",
     "commands": "To offer slash commands, and shortcuts in the menus of messages.",
     "files:read": "To read files that are attached to a question.",
-    "files:write": "To send long content as a file, and to delete it with its answer.",
-    "groups:history": "The same as `channels:history`, in private channels that it was invited to.",
-    "groups:read": "The same as `channels:read`, of private channels that it was invited to.",
-    "im:history": "To read direct messages that people send it.",
+    "files:write": "To send long content as a file, and to delete the file with the answer.",
+    "groups:history": "The same as `channels:history`, for private channels that the bot was invited to.",
+    "groups:read": "The same as `channels:read`, for private channels that the bot was invited to.",
+    "im:history": "To read people's direct messages to the bot.",
     "im:read": "After an outage, to find direct messages from people who had not written to the bot before.",
-    "im:write": "To send direct messages to people who never wrote to it: reminders and private notices.",
-    "mpim:history": "The same as `channels:history`, in group direct messages that it is in.",
-    "mpim:read": "The same as `channels:read`, of group direct messages that it is in.",
-    "reactions:read": "To receive 👍 and 👎 on its answers as feedback, and 🗑 to delete an answer.",
-    "reactions:write": "To mark questions while it works on them, if `COGENCY_SLACK_MARKS` is on.",
+    "im:write": "To send reminders and private notices to people who never wrote to the bot.",
+    "mpim:history": "The same as `channels:history`, for group direct messages that the bot is in.",
+    "mpim:read": "The same as `channels:read`, for group direct messages that the bot is in.",
+    "reactions:read": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
+    "reactions:write": "To mark questions that the bot is working on, if `COGENCY_SLACK_MARKS` is on.",
     "search:read.files": "To use Slack's own search of files in public channels, when a question needs it.",
     "search:read.public": "To use Slack's own search of messages in public channels, when a question needs it.",
     "search:read.users": "To use Slack's own search of people, when a question needs it.",
@@ -161,27 +161,27 @@ Intents control what Discord sends to the bot. Only `message_content` has to be 
 """
 _INTENTS_WHY: Final[Mapping[str, str]] = {
     "dm_messages": "Direct messages, with their edits and deletions.",
-    "dm_reactions": "👍, 👎 or 🗑 on one of its answers in direct messages.",
+    "dm_reactions": "👍, 👎 or 🗑 on the bot's answers in direct messages.",
     "guild_messages": "Mentions in channels and messages in the bot's threads, with their edits and deletions, which "
     "waiting questions and memories follow.",
-    "guild_reactions": "👍, 👎 or 🗑 on one of its answers: feedback, or a request to delete it.",
+    "guild_reactions": "👍, 👎 or 🗑 on the bot's answers: feedback, or a request to delete an answer.",
     "guilds": "Channels, threads and roles, which show who can read a place and therefore what the bot can say there. "
     "The bot erases the messages of a deleted channel, and a server's messages some time after the server removed the "
     "bot.",
-    "message_content": "The text of messages in its threads that do not mention it, and of open questions if a "
+    "message_content": "The text of messages in the bot's threads that do not mention it, and of open questions if a "
     "channel's managers chose `/channel ambient on`. Without this intent, mentions, direct messages and commands still "
     "work.",
 }
 _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
-    "view_channel": "To see where it is mentioned.",
-    "send_messages": "To answer in the channel, even if it cannot create a thread.",
+    "view_channel": "To see the channels where people mention the bot.",
+    "send_messages": "To answer in the channel, even if the bot cannot create a thread.",
     "read_message_history": "To read the thread, the message that a question replies to, and linked messages.",
     "create_public_threads": "To answer a mention in a thread under its message.",
-    "send_messages_in_threads": "To answer there.",
+    "send_messages_in_threads": "To answer in threads.",
     "attach_files": "To send content that is too long for a message as a file.",
     "add_reactions": (
-        "With `COGENCY_DISCORD_MARKS=on`, to mark a question while it works on it. Without this setting, the link does "
-        "not request it."
+        "With `COGENCY_DISCORD_MARKS=on`, to mark a question that the bot is working on. Without this setting, the "
+        "invite link does not request this permission."
     ),
 }
 _NEVER: Final = """\
@@ -280,7 +280,9 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "profile": Stored(
             "how much the bot learned about a person in one place", "until everything about them is forgotten"
         ),
-        "profile_entry": Stored("what the bot learned about them", "until one of its messages is forgotten"),
+        "profile_entry": Stored(
+            "what the bot learned about a person", "until one of the entry's source messages is forgotten"
+        ),
         "profile_source": Stored("the messages from which the bot learned it", "as long as the entry"),
         "working_item": Stored(
             "temporary values of a conversation",
@@ -308,7 +310,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "action_record": Stored(
             "the model's tool calls in an answer, and their results (1,000 characters)", _WITH_TURN
         ),
-        "task_workspaces": Stored("the model's notes on a running task", "as long as it runs"),
+        "task_workspaces": Stored("the model's notes on a running task", "as long as the task runs"),
         "schedule": Stored(
             "reminders, scheduled tasks and long work",
             f"until they are canceled or over, and {SHOWN_FOR.days} days",
@@ -318,9 +320,9 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Files of code": {
         "saved_file": Stored(
             "a complete file that code saved in its conversation",
-            f"until it was not used for {IDLE.days} days, and no longer than each message that it was made from",
+            f"until no run has used it for {IDLE.days} days, and no longer than each message that it was made from",
         ),
-        "saved_file_source": Stored("the messages that it was made from", "as long as the file"),
+        "saved_file_source": Stored("the messages that a saved file was made from", "as long as the file"),
     },
     "Documents": {
         "place": Stored(
@@ -334,7 +336,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "until it is removed, or its place is deleted",
             but="documents of a channel stay, without the name of the person who added them",
         ),
-        "passage": Stored("its text, in pieces", "as long as the document"),
+        "passage": Stored("a document's text, in pieces", "as long as the document"),
     },
     "Accounts, sessions and processes": {
         "tool_account": Stored("tokens of people who signed in, encrypted", "until they sign out"),
@@ -356,7 +358,9 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             Fate.STAYS,
             "nobody's words",
         ),
-        "shard_process": Stored("the processes that share these connections", "seconds", Fate.STAYS, "nobody's words"),
+        "shard_process": Stored(
+            "the processes that share the connections to Discord", "seconds", Fate.STAYS, "nobody's words"
+        ),
         "shard_identify": Stored("when sessions with Discord last began", "always", Fate.STAYS, "nobody's words"),
         "shared_rate": Stored(
             "recent counts of people's messages and of calls to platforms, under a hash, if processes share a database",
@@ -391,7 +395,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             Fate.STAYS,
             "no words",
         ),
-        "meta": Stored("the key of those hashes, and the database's own state", "always", Fate.STAYS, "no words"),
+        "meta": Stored("the key for hashes, and the database's own state", "always", Fate.STAYS, "no words"),
     },
 }
 _STORED: Final = f"""\
