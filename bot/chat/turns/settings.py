@@ -49,7 +49,7 @@ class TurnSettings:
         section=Section.ACCESS,
         description=(
             "Maximum number of answers in progress for one person, across all processes. Answers that start at the "
-            "same moment can exceed it."
+            "same moment can exceed this limit."
         ),
     )
     """A few parallel threads: a quarter of one process's slots."""

@@ -151,7 +151,7 @@ class PluginFolder:
         names = path.split("/")
         if len(path) > MAX_PATH_CHARS or len(names) > MAX_NAMES:
             raise PluginFault(
-                path[:80], f"is too long a path: at most {MAX_NAMES} names and {MAX_PATH_CHARS} characters"
+                path[:80], f"is a path that is too long: at most {MAX_NAMES} names and {MAX_PATH_CHARS} characters"
             )
         real = self.root
         for name in names:

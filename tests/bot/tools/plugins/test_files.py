@@ -57,7 +57,7 @@ def test_a_file_is_read_by_its_path_from_the_folder(folder: PluginFolder) -> Non
 def test_a_path_that_no_folder_lists_leads_nowhere(folder: PluginFolder, path: str) -> None:
     assert refusal(folder, path) in (
         "the file does not exist",
-        "is too long a path: at most 12 names and 400 characters",
+        "is a path that is too long: at most 12 names and 400 characters",
     )
 
 
