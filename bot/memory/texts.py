@@ -63,7 +63,7 @@ MEMORY_HELP: Mapping[str, str] = {
     "/memory pause": "stop learning from what you say",
     "/memory pause here": "stop in this channel only; channel managers can add “for everyone”",
     "/memory resume": "start learning again; add “here” for this channel only",
-    "/memory share off": "stop sharing what you told me in public channels; “share on” turns it back on",
+    "/memory share off": "stop sharing what you told me in public channels; “share on” turns sharing back on",
 }
 MEMORY_USAGE = (
     "`/memory` shows the list. You can add `show 3`, `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, "
