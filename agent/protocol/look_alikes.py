@@ -139,6 +139,11 @@ class LookAlikes:
         """Return whether such a tag may be in a piece without an ASCII `<` or `[`, or goes on there."""
         return bool(self._held) or (not piece.isascii() and _OPENERS.search(piece) is not None)
 
+    @property
+    def held(self) -> str:
+        """The end of the text, which may begin a tag."""
+        return self._held
+
     def skip(self, piece: str) -> None:
         """Take note of text that passed elsewhere."""
         self._skipped.append(piece)

@@ -139,7 +139,7 @@ class Parser:
     @property
     def unread(self) -> str:
         """The text behind the calls, as far as it came in the same piece."""
-        return self._held_back if self.halted else ""
+        return self._held_back + self._look_alikes.held if self.halted else ""
 
     def feed(self, chunk: str) -> list[ProtocolEvent]:
         """Parse a piece. Returns the events that are certain now; adjacent text is one event."""

@@ -80,7 +80,7 @@ async def kinds(store: Store) -> list[tuple[str, int | None]]:
 
 async def upgraded(store: Store, url: str) -> Store:
     """The store opened again, after its database was taken back to before r0026."""
-    await store.database.write(take_back, "r0025", MIGRATIONS)
+    await store.database.change_tables(take_back, "r0025", MIGRATIONS)
     await store.close()
     return await open_store(url)
 
