@@ -201,14 +201,14 @@ async def test_work_ends_with_what_it_has_when_the_budget_is_used_up(open_world:
         await here.world.until(here.calls)
         await here.idle()
         assert RESULT in here.work.text
-        assert "I stopped here" in here.work.text
+        assert "I stopped early" in here.work.text
         assert len(here.tool.counted) < 9
         assert schedule_texts.WORK_ENDED in here.calls()[0].text
         await here.world.until(lambda: "Continue" in here.work.buttons)
         await here.world.press(here.work, "Continue")
         await here.world.until(lambda: BESIDE in here.said())
         assert here.host.taken[-1].conversation == here.world.conversation(here.question)
-        assert "I stopped here" in "\n".join(message.text for message in here.model.requests[-1])
+        assert "I stopped early" in "\n".join(message.text for message in here.model.requests[-1])
 
 
 async def test_who_has_left_the_place_meanwhile_is_shown_nothing_more_there_and_learns_why_alone(
