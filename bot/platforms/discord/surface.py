@@ -74,6 +74,7 @@ class DiscordSurface:
             self._address = replace(self._address, scheduled=ScheduleKind.REMINDER)
         self._token = Token(self._address.application, self._address.token)
         self._token_ended = False  # Discord has rejected the token, whatever our clock says
+        self._invalid_components: Components | None = None  # The buttons that Discord refused last
         self._refused = False  # Nothing may be shown where the question was asked
         self._place: tuple[str, str] | None = None
         self._thread_failures = 0
@@ -135,13 +136,14 @@ class DiscordSurface:
 
     async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> reply_surface.PageRef:
         rest = await self._connection.rest()
-        text, components = self._text(look), self._row(look, key.turn)
+        text, components = self._text(look), self._accepted(self._row(look, key.turn))
         with self._refusals():
             try:
                 page = await self._post(rest, key, text, components)
             except reply_surface.PageInvalid:
                 if not components:
                     raise
+                self._invalid_components = components
                 page = await self._post(rest, key, text, buttons.NONE)
         self._typing = None
         self._connection.mark_signed(self._asked.message_id)
@@ -150,7 +152,7 @@ class DiscordSurface:
 
     async def edit(self, page: reply_surface.PageRef, look: reply_surface.PageContent) -> None:
         rest = await self._connection.rest()
-        components = None if self._offers_shown.get(page.id) == look.offers else self._row(look)
+        components = None if self._offers_shown.get(page.id) == look.offers else self._accepted(self._row(look))
         with self._refusals():
             try:
                 await self._edit(rest, page, self._text(look), components)
@@ -162,8 +164,15 @@ class DiscordSurface:
             except reply_surface.PageInvalid:
                 if not components:
                     raise
+                self._invalid_components = components
                 await self._edit(rest, page, self._text(look), buttons.NONE)
         self._offers_shown[page.id] = look.offers
+
+    def _accepted(self, components: Components) -> Components:
+        """Return the components, or none if Discord refused these. Where it did, the request without them often has to
+        wait its turn, and the same page comes again: with the components it would be refused again and again.
+        """
+        return buttons.NONE if components == self._invalid_components else components
 
     @contextmanager
     def _refusals(self) -> Generator[None]:
