@@ -337,13 +337,13 @@ def _assert_nothing_leaked(terminal: FakeTerminal, environ: Mapping[str, str]) -
 QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "cogency init: which model (Ollama is found)": [("provider:name [1]:", "")],
     "cogency init: the app of Slack": [
-        ("should the bot work in a workspace (y or n)? [y]:", ""),
+        ("do you want to connect the bot to a workspace (y or n)? [y]:", ""),
         ("Press Enter to open it:", ""),
         ("SLACK_APP_TOKEN:", APP_TOKEN),
         ("SLACK_BOT_TOKEN:", BOT_TOKEN),
     ],
     "cogency init: the application of Discord": [
-        ("should the bot work on servers (y or n)? [n]:", "y"),
+        ("do you want to connect the bot to servers (y or n)? [n]:", "y"),
         ("Press Enter to open it:", ""),
         ("DISCORD_TOKEN:", TOKEN),
     ],

@@ -12,7 +12,7 @@ from bot.chat.commands.declaration import Command, CommandCall, HomeContent, Hom
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelForm
 
 CHOOSE = "Choose whose budget it is."
-AMOUNT = "Write an amount such as $20 or 5,000,000 tokens, or write exempt or reset."
+AMOUNT = "Enter an amount, such as $20 or 5,000,000 tokens, or enter exempt or reset."
 
 
 async def show(service: BudgetService, call: declaration.CommandCall) -> Panel:
@@ -76,7 +76,7 @@ async def _home(visit: HomeVisit) -> HomeContent:
 COMMAND = declaration.Command(
     name="budget",
     home=HomeSection(title="", show=_home),
-    summary="See how much you can spend today; operators see and change all budgets",
+    summary="See how much you can spend today. Operators can see and change all budgets",
     run=show,
     suggests={"words": _whose},
     arguments=(

@@ -126,7 +126,7 @@ def _entry(
     if isinstance(item, ProfileEntry):
         text, plain, in_own_words = f"{memory_texts.FIELDS[item.field]}: {literal(item.full_text)}", item.text, True
     else:
-        review = " (something that this is based on has changed)" if item.needs_review else ""
+        review = " (needs review: something it is based on has changed)" if item.needs_review else ""
         newer = numbers.by_key.get(f"f:{item.doubted_by}") if item.doubted_by is not None else None
         doubt = memory_texts.MAY_BE_OUTDATED.format(number=newer) if newer is not None else ""
         former = "; ".join(literal(shortened(text, QUOTE_CHARS)).rstrip(BACKSLASH) for text in replaced[:REPLACED])

@@ -165,7 +165,7 @@ class ModelSettings:
         parsers.seconds(600),
         60.0,
         section=Section.BOUNDS,
-        description="Time limit for a pause within a model's answer, in seconds.",
+        description="Maximum pause within a model's answer, in seconds.",
     )
     """Nothing loads between two pieces of an answer: a silent minute is a broken connection."""
     provider_retries: int = setting(

@@ -321,7 +321,7 @@ ROLE_LACKS = (
 SERVER_NOT_SERVED = (
     "I am not set up for this server. Please ask my operator to add its ID, {guild}, to COGENCY_DISCORD_SERVERS."
 )
-DISCORD_WHO = "Discord did not say who you are, so I could not do that. Please try again soon."
+DISCORD_WHO = "Discord did not send your user ID, so I could not do that. Please try again soon."
 DISCORD_WHERE = "Discord did not say where this is, so I could not do that. Please try again soon."
 TOO_LONG_HERE = (
     "This answer is longer than I can show here, and I cannot send you a direct message. Open a direct message with "
@@ -348,7 +348,7 @@ SLACK_LIMITED = "Slack limits {method}. The next call is possible in {seconds:g}
 SLACK_REFUSED = "Slack refused {method}: {code}."
 SLACK_UNREACHABLE = "Slack could not be reached ({method}: {why})."
 SLACK_FAILED = "Slack failed ({method}: {why})."
-SLACK_WHO = "Slack did not say who you are, so I could not do that. Please try again soon. ({why})"
+SLACK_WHO = "Slack did not send your user ID, so I could not do that. Please try again soon. ({why})"
 SLACK_GUESTS_UNKNOWN = "Slack has not reported recently which members are guests."
 SLACK_READERS_UNKNOWN = "Slack did not report in time who can read a channel."
 SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot can load."

@@ -276,7 +276,7 @@ def _add_backups(commands: _Commands) -> None:
         type=_argument_type(database_url),
         metavar="URL",
         required=True,
-        help="the target database, in the same format",
+        help="the target database, as an sqlite:/// or postgresql:// URL",
     )
     backup.add_argument("--replace", action="store_true", help="replace the file if it exists")
     for command in (restore, copy):

@@ -247,7 +247,7 @@ INIT_NO_LIST = "{address} did not list its models. Enter the name of a model."
 INIT_WHICH_OF = "Which model? Enter a number or a name"
 INIT_NAME_MODEL = "Name of the model"
 INIT_KEY_PAGE = "You can create a key at {page} (the key stays hidden when you paste it)."
-INIT_SLACK = "\n2. Slack: should the bot work in a workspace (y or n)?"
+INIT_SLACK = "\n2. Slack: do you want to connect the bot to a workspace (y or n)?"
 INIT_SLACK_APP = (
     "\nSlack needs an app for your bot. The page for creating the app opens with everything filled in. Choose your "
     'workspace, press "Next", and then press "Create". You then see the "Basic Information" page of your new app.'
@@ -284,7 +284,7 @@ INIT_NOTHING_SET = (
     "COGENCY_MODEL."
 )
 INIT_KEEPS = " [Enter keeps the one that is set]"
-INIT_DISCORD = "\n3. Discord: should the bot work on servers (y or n)?"
+INIT_DISCORD = "\n3. Discord: do you want to connect the bot to servers (y or n)?"
 DISCORD_PORTAL = "https://discord.com/developers/applications"
 INIT_DISCORD_APP = (
     '\nDiscord needs an application for your bot. The page for creating the application opens. Press "New '

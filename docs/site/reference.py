@@ -494,12 +494,12 @@ _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
 _FORMATS: Final = f"""\
 | Format | What the bot reads | What it does not read |
 |---|---|---|
-| docx, docm, dotx | text with headings, lists, tables and links, as if all tracked changes were accepted; then any {", ".join(word_text.BESIDE[1:])} | pictures, charts and embedded files (a line counts them), formatting |
-| xlsx, xlsm, xltx | the cells of all sheets as they are stored, dates as dates; formulas without a stored result, as formulas (a line counts them); comments and text boxes; {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, with a line if there are more | pictures and charts (a line counts them), number formats, macros |
-| pptx, pptm, ppsx, potx | each slide's shapes, groups, tables, diagrams, charts, notes and comments | pictures and films (a line counts them), animations |
-| odt, ods, odp, ott, ots, otp | text, sheets and slides; comments, tracked deletions, headers and footers | pictures (a line counts them), charts |
+| docx, docm, dotx | text with headings, lists, tables and links, as if all tracked changes were accepted; then any {", ".join(word_text.BESIDE[1:])} | pictures, charts and embedded files (the bot only sees how many there are); formatting |
+| xlsx, xlsm, xltx | the cells of all sheets as they are stored, dates as dates; formulas without a stored result, as formulas (the bot sees how many there are); comments and text boxes; {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, with a line if there are more | pictures and charts (the bot only sees how many there are); number formats, macros |
+| pptx, pptm, ppsx, potx | each slide's shapes, groups, tables, diagrams, charts, notes and comments | pictures and films (the bot only sees how many there are); animations |
+| odt, ods, odp, ott, ots, otp | text, sheets and slides; comments, tracked deletions, headers and footers | pictures (the bot only sees how many there are); charts |
 | EPUB | text, with headings | pictures |
-| PDF | text of up to {MAX_PAGES} pages at once; the values of form fields, and what people wrote on the pages: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | scanned pages (a line says so), files inside (named in a line), XFA forms (named in a line), fields with passwords |
+| PDF | text of up to {MAX_PAGES} pages at once; the values of form fields, and what people wrote on the pages: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | scanned pages, embedded files and XFA forms (the bot sees that they are there); fields with passwords |
 | doc, xls, ppt, xlsb, rtf, pages, numbers, key | nothing: a line says in which format to save them | everything |
 """
 

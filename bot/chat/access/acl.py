@@ -128,7 +128,7 @@ def parse_model_access(value: str) -> Mapping[str, Entries]:
     lists = cast("dict[str, object]", parsed) if isinstance(parsed, dict) else {}
     if not lists or not all(isinstance(listed, str) for listed in lists.values()):
         raise ValueError(
-            "must be a JSON object that maps models to who can use them, as in "
+            "must be a JSON object that maps each model to the people who can use it, as in "
             '{"openai:gpt-6.1-sol": "role:123, person:U1"}'
         )
     return {model: parse_entries(cast("str", listed)) for model, listed in lists.items()}

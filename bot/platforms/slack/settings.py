@@ -224,7 +224,7 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: where replies use native streams: dm (in direct messages), everywhere or off. In channel threads, "
-            "only the person who asked sees a stream grow. Everyone sees an edited message grow."
+            "only the person who asked sees the reply as it streams. With edited messages, everyone does."
         ),
     )
     marks: bool = setting(

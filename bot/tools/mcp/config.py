@@ -180,7 +180,7 @@ def json_fault(error: json.JSONDecodeError) -> str:
             what = "is the end of the file, but a closing bracket } or ] or a value is missing"
         case "expecting ','":
             line = text.count("\n", 0, len(before)) + 1
-            what = "needs a comma at its end, or a closing bracket or quotation mark before that"
+            what = "has a missing comma at its end, or an unclosed bracket or quotation mark"
         case "expecting property name":
             what = 'has a name without double quotes: write it as "name": …'
         case "expecting ':'":

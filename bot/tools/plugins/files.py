@@ -102,7 +102,7 @@ class PluginFolder:
             line = content.count(b"\n", 0, error.start) + 1
             raise PluginFault(path, "is not UTF-8 text", line) from None
         if "\0" in text:
-            raise PluginFault(path, "is not text: it contains zero bytes")
+            raise PluginFault(path, "is not text: it contains NUL bytes")
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
     def json(self, path: str, limit: int) -> tuple[Json, Mapping[JsonPath, int]]:

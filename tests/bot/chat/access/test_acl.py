@@ -168,7 +168,7 @@ def test_other_invalid_settings_say_what_they_must_be() -> None:
     with pytest.raises(ValueError, match="must be guests, strangers, or both"):
         parse_openness("everybody")
     for wrong in ("{", "{}", '["a"]', '{"m": 1}'):
-        with pytest.raises(ValueError, match="must be a JSON object that maps models"):
+        with pytest.raises(ValueError, match="must be a JSON object that maps each model"):
             parse_model_access(wrong)
     with pytest.raises(ValueError, match="must be team:ID"):
         parse_model_access('{"m": "U1"}')

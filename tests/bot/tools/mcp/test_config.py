@@ -115,7 +115,7 @@ def test_a_file_of_another_form_is_refused(text: str) -> None:
         ('{"mcpServers": {\n  "wiki": {"url": "https://a.example"},\n}}', "line 2 ends with a comma before }"),
         ('{"mcpServers": {"a": {"command": "a", "args": [\n"b",\n\n]}}}', "line 2 ends with a comma before ]"),
         ('{\n // servers\n "mcpServers": {}}', "line 2 is a comment"),
-        ('{"mcpServers": {"a": {"command": "a"}\n "b": {}}}', "line 1 needs a comma at its end"),
+        ('{"mcpServers": {"a": {"command": "a"}\n "b": {}}}', "line 1 has a missing comma at its end"),
         ("{'mcpServers': {}}", "line 1 has a name without double quotes"),
         ('{"mcpServers": {}}\n}', "line 2 has text after the end"),
         ('{"mcpServers": {\n', "is the end of the file"),

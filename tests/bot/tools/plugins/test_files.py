@@ -107,7 +107,7 @@ def test_files_beyond_the_limit_and_files_that_are_no_text_are_refused(folder: P
     (folder.root / "zeros").write_bytes(b"a\0b")
     assert refusal(folder, "big") == "has 1,001 bytes; the limit is 1,000"
     assert refusal(folder, "sparse") == "has 100,000,000,000 bytes; the limit is 1,000"
-    assert refusal(folder, "zeros") == "is not text: it contains zero bytes"
+    assert refusal(folder, "zeros") == "is not text: it contains NUL bytes"
     with pytest.raises(PluginFault, match="latin:3: is not UTF-8 text"):
         folder.text("latin", LIMIT)
 
