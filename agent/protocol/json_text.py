@@ -147,7 +147,7 @@ def _reason(error: json.JSONDecodeError) -> str:
 # them would take seconds.
 _TOKEN = re.compile(
     r"""
-      (?P<space>[\s\u200b\u200c\u200d\u2060\ufeff]+|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)
+      (?P<space>[\s\u200b\u200c\u200d\u2060\ufeff]+|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))
     | (?P<double>"(?:[^"\\]|\\.)*")
     | (?P<single>'(?:[^'\\]|\\.)*')
     | (?P<curly>[“”](?:[^“”"\\]|\\.)*[“”])

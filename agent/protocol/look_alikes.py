@@ -75,7 +75,7 @@ _OPENERS: Final = regex.compile(
     rf"|[\[【［{{](?=[{BLANKS}/／]{{0,4}}(?:[{_FIRST_LETTERS}{_FIRST_LETTERS.upper()}]|[^\x00-\x7f]|\Z))"
 )
 _SIGNS: Final = regex.compile(rf"\n|{_OPENERS.pattern}")
-_FENCE: Final = regex.compile(rf"(?:(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]++)*+(?P<marker>`{{3,}}|~{{3,}})(?P<rest>.*)")
+_FENCE: Final = regex.compile(rf"(?:(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]++)*+(?P<marker>`{{3,}}+|~{{3,}}+)(?P<rest>.*+)")
 _MAX_FENCE: Final = 200  # Characters of a line that may open or close one
 _ENDS: Final = regex.compile(_SHUT)
 _LINE_START: Final = regex.compile(rf"\n[{BLANKS}>*_#]{{0,{_BEFORE}}}\Z")

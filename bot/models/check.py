@@ -254,11 +254,14 @@ PROBES: tuple[Probe, ...] = (
 )
 
 
+_JSON_BEGINS: Final = re.compile(r"[\[{]")
+
+
 def _begins_strictly(text: str) -> bool:
     """Return whether the first JSON in the text is valid as it stands."""
     if is_too_deep(text):
         return False
-    begin = re.search(r"[\[{]", text)
+    begin = _JSON_BEGINS.search(text)
     try:
         json.JSONDecoder().raw_decode(text, begin.start() if begin else 0)
     except ValueError:

@@ -337,7 +337,7 @@ DESCRIPTION_CHARS: Final = 120
 MAX_LISTED: Final = 40  # Tools: more make a message too long to read
 ASKED_CHARS: Final = 200
 INLINE_CHARS: Final = 100
-_INLINE: Final = re.compile(r"[^`<\n]*[^`<\s][^`<\n]*")  # What no platform could read as anything but code
+_INLINE: Final = re.compile(r"[^\S\n]*+[^`<\s][^`<\n]*+")  # What no platform could read as anything but code
 
 
 @dataclass(frozen=True, slots=True)
