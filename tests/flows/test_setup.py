@@ -268,7 +268,12 @@ def test_setting_up_by_questions_ends_at_once_with_ctrl_c_and_ctrl_d_and_writes_
 ) -> None:
     program = f"import os; os.chdir({str(tmp_path)!r}); from bot.__main__ import run; raise SystemExit(run(['init']))"
     with FakeTerminal(program, HOME=str(tmp_path), OLLAMA_BASE_URL="http://127.0.0.1:1") as terminal:
-        for question in ("provider:name", "2. Slack: do you want", "Press Enter to open it:", "Print the manifest here"):
+        for question in (
+            "provider:name",
+            "2. Slack: do you want",
+            "Press Enter to open it:",
+            "Print the manifest here",
+        ):
             terminal.until(question)
             terminal.type("y\r" if "Slack" in question else "n\r" if "manifest" in question else "\r")
         terminal.until("SLACK_APP_TOKEN: ")
