@@ -1,4 +1,4 @@
-"""A person's patience: whoever waits for longer than this without a sign is told so."""
+"""How long a person waits before the bot says that it still works on what they asked for."""
 
 import asyncio
 from collections.abc import Callable, Generator

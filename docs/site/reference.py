@@ -515,8 +515,8 @@ def _files_read() -> Iterator[str]:
     yield from ("", _FORMATS)
     names = ", ".join(dict.fromkeys(text_encoding.NAMES.values()))
     yield (
-        "If the bot does not need an odd or damaged part of a file, it reads the rest. It reads the beginning of a "
-        "damaged sheet. A line says so. The bot decodes text according to its byte order mark, as UTF-8, or as the "
+        "If part of a file is damaged, the bot reads the rest where it can: of a damaged sheet, for example, the "
+        "beginning. The model sees that something is missing. The bot decodes text according to its byte order mark, as UTF-8, or as the "
         "platform or page declares. Otherwise, it detects the encoding from the text and tells the model which one it "
         "is. If it is not certain, it asks the model to "
         f"check with the person. Recognized encodings: {names}."

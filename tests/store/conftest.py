@@ -41,6 +41,17 @@ async def either(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[St
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
+async def empty_on_either(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[str]:
+    """The URL of a database without tables, for what has to hold on both engines."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{path}"
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres")
+        async with server.database() as named:
+            yield named
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
 def empty(request: pytest.FixtureRequest) -> Callable[[], Awaitable[str]]:
     """For a property of both engines: the URL of a database without rows, for each example anew."""
 

@@ -1,6 +1,6 @@
 """Going back to an earlier version: what it can hold stays, what it cannot is named first, and a backup has it all."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +31,6 @@ from store.turns.open_questions import open_question
 from tests.contracts.steps import answered, texts_found
 from tests.examples import is_thorough
 from tests.fakes.incoming import START, said
-from tests.fakes.postgresql import PostgresServer
 from tests.store.migrating import up_to
 from tests.store.processes import line, running
 from tests.store.test_backup import LATER, checked, digests, fill, opened
@@ -66,15 +65,9 @@ LOST: Mapping[str, set[str]] = {
 }
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[str]:
-    """An empty database."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/data/store.db"
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres")
-        async with server.database() as named:
-            yield named
+@pytest.fixture
+def url(empty_on_either: str) -> str:
+    return empty_on_either
 
 
 def one_of_each(connection: Connection) -> None:

@@ -21,19 +21,12 @@ from store.migrations import HEAD, MIGRATIONS
 from store.search.index import INDEXES
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import said
-from tests.fakes.postgresql import PostgresServer
 from tests.store.migrating import ADD_A_COLUMN, ADD_A_TABLE, NEXT, with_one_more
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[str]:
-    """An empty database."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/store.db"
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres")
-        async with server.database() as named:
-            yield named
+@pytest.fixture
+def url(empty_on_either: str) -> str:
+    return empty_on_either
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 Rules
   A file goes to people if it is a text, a picture, a PDF or an office document without macros, by its first bytes. What
   programs run or unpack when they open it stays: pickles, archives, programs and shortcuts.
-  A picture or a document that unpacks to far more than its bytes stays, too; so does what would call an address or run
+  A picture or a document that unpacks to far more than its bytes stays, too; so does what would contact a URL or run
   something when it is opened (`bot.chat.attachments.outside_references`).
   A text whose ending is not known gets the ending of a text, so that no program takes it for something else.
   In a table as CSV, a cell that a spreadsheet would run as a formula is marked as text.
@@ -57,28 +57,25 @@ tex bib
 """
 _PLAIN_ENDINGS: Final = frozenset(_PLAIN.split())
 # Endings of texts that some program runs, or unpacks into objects, when a person opens them.
-_RUN_WHEN_OPENED: Final = frozenset(
-    {
-        *(
-            "appref-ms",
-            "bat",
-            "chm",
-            "cmd",
-            "com",
-            "desktop",
-            "dill",
-            "hta",
-            "iqy",
-            "jar",
-            "jnlp",
-            "joblib",
-            "js",
-            "jse",
-        ),
-        *("lnk", "msc", "pickle", "pif", "pkl", "ps1", "psc1", "reg", "scf", "scr", "sct", "slk", "url", "vb", "vbe"),
-        *("vbs", "webloc", "ws", "wsc", "wsf", "wsh", "xll"),
-    }
+_PROGRAMS: Final = """
+appref-ms bat chm cmd com desktop dill hta iqy jar jnlp joblib js jse lnk msc pickle pif pkl ps1 psc1 reg scf scr sct
+slk url vb vbe vbs webloc ws wsc wsf wsh xll
+"""
+_RUN_WHEN_OPENED: Final = frozenset(_PROGRAMS.split())
+
+# What programs show with its pictures, or run.
+_MARKUP: Final = frozenset(["html", "htm", "xhtml", "svg", "xml", "gpx", "md", "markdown"])
+# Kinds that a tool server may return beside those of code, by their first bytes: programs play or list them.
+_RECORDINGS: Final = re.compile(
+    rb"ID3|\xff[\xfb\xf3\xf2]|fLaC|OggS|RIFF....(?:WAVE|WEBP|AVI )|....ftyp|\x1a\x45\xdf\xa3", re.DOTALL
 )
+_ARCHIVES: Final = re.compile(rb"PK\x03\x04|PK\x05\x06|\x1f\x8b|7z\xbc\xaf|BZh|\xfd7zXZ")
+_RECORDING_ENDINGS: Final = frozenset(
+    ["mp3", "wav", "ogg", "oga", "opus", "flac", "m4a", "mp4", "mov", "avi", "webm", "webp", "mkv"]
+)
+_ARCHIVE_ENDINGS: Final = frozenset(["zip", "gz", "tgz", "7z", "bz2", "xz"])
+_NOT_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")  # Control characters that no text has
+SEEN_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif"})
 
 EMPTY: Final = "it is empty"
 TOO_LARGE: Final = f"it is larger than {MAX_BYTES // 1_000_000} MB"
@@ -96,19 +93,6 @@ def text_of_model(name: str, data: bytes) -> SharedFile | str:
     return checked_file(plain_name(name), data)
 
 
-# What programs show with its pictures, or run.
-_MARKUP: Final = frozenset(["html", "htm", "xhtml", "svg", "xml", "gpx", "md", "markdown"])
-# Kinds that a tool server may return beside those of code, by their first bytes: programs play or list them.
-_RECORDINGS: Final = re.compile(
-    rb"ID3|\xff[\xfb\xf3\xf2]|fLaC|OggS|RIFF....(?:WAVE|WEBP|AVI )|....ftyp|\x1a\x45\xdf\xa3", re.DOTALL
-)
-_ARCHIVES: Final = re.compile(rb"PK\x03\x04|PK\x05\x06|\x1f\x8b|7z\xbc\xaf|BZh|\xfd7zXZ")
-_RECORDING_ENDINGS: Final = frozenset(
-    ["mp3", "wav", "ogg", "oga", "opus", "flac", "m4a", "mp4", "mov", "avi", "webm", "webp", "mkv"]
-)
-_ARCHIVE_ENDINGS: Final = frozenset(["zip", "gz", "tgz", "7z", "bz2", "xz"])
-
-
 def file_of_server(name: str, data: bytes) -> SharedFile | str:
     """Return what a tool server returned as a file for people, or why it stays. Beside the kinds of files that code may
     make these are recordings and archives; whatever else is no text gets the ending of bytes that no program opens.
@@ -124,16 +108,12 @@ def file_of_server(name: str, data: bytes) -> SharedFile | str:
 
 
 def readable_code(file: OutFile) -> OutFile:
-    """Return the file of a code block, or of a whole answer, as it was written. What would call an address when it is
-    opened gets the ending of a text.
+    """Return the file of a code block, or of a whole answer, as it was written. One that would contact a URL when it is
+    opened gets a text file extension.
     """
     is_markup = file.name.lower().rpartition(".")[2] in _MARKUP
     acts = is_markup and isinstance(checked_file(file.name, file.content), str)
     return replace(file, name=f"{file.name}.txt") if acts else file
-
-
-_NOT_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")  # Control characters that no text has
-SEEN_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif"})
 
 
 def checked_file(name: str, data: bytes) -> SharedFile | str:

@@ -39,7 +39,7 @@ from bot.platforms.discord.inbound import place_of_page
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.panels import waiting_panels
 from bot.platforms.discord.places import SOURCE, DiscordMembership
-from bot.platforms.discord.surface import DiscordSurface, question_mark
+from bot.platforms.discord.surface import DiscordSurface
 from bot.platforms.discord.surroundings import Surroundings
 
 log = logging.getLogger(__name__)
@@ -82,8 +82,7 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
     connection = Connection(clock, settings.edit_interval_s, telemetry)
 
     def surface_for(incoming: Incoming) -> Surface:
-        mark = question_mark(connection, settings.chosen, incoming)
-        return DiscordSurface(connection, incoming, partial(waiting_panels, host, incoming), mark=mark)
+        return DiscordSurface(connection, incoming, partial(waiting_panels, host, incoming), chosen=settings.chosen)
 
     host.platforms.register_surface(SOURCE, surface_for)
     host.platforms.register_deletion(SOURCE, partial(clear, connection))

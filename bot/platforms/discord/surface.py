@@ -62,10 +62,10 @@ class DiscordSurface:
         incoming: Incoming,
         waiting: WaitingPanels | None = None,
         offers: frozenset[reply_surface.ReplyAction] = buttons.OFFERS,
-        mark: QuestionMark | None = None,
+        chosen: DiscordSettings | None = None,
     ) -> None:
-        """`offers`: the buttons that its pages may have. `mark`: None leaves the question unmarked."""
-        self._mark = mark
+        """`offers`: the buttons that its pages may have. `chosen`: the operator's settings; None for the usual ones."""
+        self._mark = _question_mark(connection, chosen or DiscordSettings(), incoming)
         self._waiting = waiting
         self._connection = connection
         self._asked = incoming
@@ -400,7 +400,7 @@ class DiscordSurface:
 _REACTIONS: Final[Mapping[Mark, str]] = {Mark.WORKING: "👀", Mark.DONE: "✅", Mark.FAILED: "⚠️"}
 
 
-def question_mark(connection: Connection, settings: DiscordSettings, question: Incoming) -> QuestionMark | None:
+def _question_mark(connection: Connection, settings: DiscordSettings, question: Incoming) -> QuestionMark | None:
     """Return the mark of a question; None without marks, and where it is no message, as after a command, or nobody
     asked.
     """

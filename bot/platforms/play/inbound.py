@@ -5,12 +5,11 @@ A mention in a channel is answered in the thread below it; direct messages have 
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from agent.incoming import Attachment, Incoming, Person
+from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience
 from agent.schedules.definitions import Admitted, NotAllowed, Occurrence, Schedule, ScheduleKind
 from agent.schedules.ids import occurrence_id, schedule_id
@@ -109,7 +108,6 @@ def read_message(
     thread: str = "",
     conversation: str = "",
     address: str = "",
-    files: Sequence[Attachment] = (),
 ) -> Incoming:
     """Return a message as the bot takes it in.
 
@@ -125,7 +123,6 @@ def read_message(
         person=Person(known_as(person.id), person.name, zone),
         place=channel.place,
         text=text,
-        files=tuple(files),
         time=time,
         permalink=link_to(address, message) if address and message.isdecimal() else None,
         reply_to=PlayAddress(channel.id, person.id, "" if channel.direct else root).encode(),

@@ -10,7 +10,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
@@ -309,7 +309,7 @@ class PlayIntake:
                 if is_stop(text)
                 else await direct.conversation_of(base, message.id, now, idle=DM_IDLE)
             )
-        return read_message(
+        incoming = read_message(
             caller.player,
             channel,
             message.id,
@@ -319,8 +319,8 @@ class PlayIntake:
             thread=message.thread,
             conversation=conversation,
             address=play.address,
-            files=attached(message),
         )
+        return replace(incoming, files=attached(message))
 
     async def _stop(
         self, stop: message_intake.Stop, caller: PlayCaller, incoming: Incoming

@@ -1,7 +1,6 @@
 """The kinds of turns in a database from before there was a column for them, and in rows of an earlier program."""
 
-from collections.abc import AsyncGenerator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 from sqlalchemy import Connection, text
@@ -16,7 +15,6 @@ from store.migrations import MIGRATIONS, take_back
 from store.turns.earlier_ids import kind_of, schedule_of
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said
-from tests.fakes.postgresql import PostgresServer
 
 REPLY = encode(Progress(reply="Water the plants.", outcome=Outcome.ANSWERED))
 BEGUN = encode(Progress((RoundStep(START),)))
@@ -39,15 +37,9 @@ OLD_IDS = [
 ]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[str]:
-    """An empty database."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/store.db"
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres")
-        async with server.database() as named:
-            yield named
+@pytest.fixture
+def url(empty_on_either: str) -> str:
+    return empty_on_either
 
 
 @pytest.mark.parametrize(("event", "message", "progress", "kind", "schedule"), OLD_IDS)

@@ -3,7 +3,6 @@ stays.
 """
 
 import hmac
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,21 +20,14 @@ from store.migrations import HEAD
 from store.turn_tables import turn
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import START, said
-from tests.fakes.postgresql import PostgresServer
 from tests.store.migrating import up_to
 
 BEFORE = "r0031"
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[str]:
-    """An empty database."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/store.db"
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres")
-        async with server.database() as named:
-            yield named
+@pytest.fixture
+def url(empty_on_either: str) -> str:
+    return empty_on_either
 
 
 async def earlier(url: str, folder: Path) -> Store:
@@ -44,7 +36,7 @@ async def earlier(url: str, folder: Path) -> Store:
 
 
 def rows_with(connection: Connection, *tables: str) -> dict[str, list[Any]]:
-    return {table: sorted(map(repr, connection.execute(text(f"SELECT * FROM {table}")))) for table in tables}  # noqa: S608
+    return {table: sorted(map(repr, connection.execute(text(f"SELECT * FROM {table}")))) for table in tables}  # noqa: S608 -- our own names
 
 
 def indexes(connection: Connection) -> list[str]:

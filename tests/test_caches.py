@@ -19,7 +19,7 @@ from store.turns.ledger import ChannelLabels
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
 
-ROOT: Final = Path(__file__).parent.parent.parent
+ROOT: Final = Path(__file__).parents[1]
 _CACHE: Final = re.compile(r"(\w+)(?:: \"?| = )(?:LRUCache|TTLCache|TLRUCache|ExpiringCache)\[|(\w+) = RecentKeys\(\)")
 
 # Every cache, and why no two people, places or workspaces share an entry. A new one is added with its reason, and, if
