@@ -280,6 +280,7 @@ async def test_repeated_thoughts_are_stopped_too() -> None:
     assert not done.shown
 
 
+@pytest.mark.slow
 async def test_an_answer_has_a_bound() -> None:
     done = await answered([f"{number} bottles of beer on the wall.\n" for number in range(9_000)])
     assert done.ended.outcome is Outcome.CUT

@@ -148,6 +148,7 @@ def test_anything_else_is_refused(stored: str) -> None:
         decode(stored)
 
 
+@pytest.mark.slow
 @given(progresses)
 def test_an_action_record_holds_at_most_a_thousand_characters_of_each_result(progress: Progress) -> None:
     for record in action_records(progress):

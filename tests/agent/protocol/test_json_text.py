@@ -22,6 +22,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(VALUES)
 def test_what_json_wrote_is_read_and_mending_changes_nothing(value: Json) -> None:

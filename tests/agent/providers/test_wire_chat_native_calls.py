@@ -101,6 +101,7 @@ def test_what_is_no_turn_is_asked_in_words(messages: Sequence[Message], options:
     assert body(*messages, options=options) == plain
 
 
+@pytest.mark.slow
 def test_calls_go_back_as_they_came_with_their_results_behind_them() -> None:
     native = called(("a", "echo", '{"text": "<b>"}'), ("b", "look", "{}"))
     results = (

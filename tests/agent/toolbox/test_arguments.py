@@ -58,6 +58,7 @@ def test_what_a_schema_could_take_long_for_is_left_to_the_server(schema: Any, ar
     assert problems(schema, args) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "schema",
     [

@@ -299,6 +299,7 @@ async def test_a_vendors_own_list_of_tools_stays_the_same_and_the_call_is_of_the
 NAMES = st.text(alphabet="abcdefgh_", min_size=1, max_size=60)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(NAMES, NAMES, st.text(max_size=300)), min_size=1, max_size=60), st.integers(1, 40))
 def test_a_list_is_bounded_and_nothing_in_it_begins_anything_else(
     tools: list[tuple[str, str, str]], times: int
@@ -315,6 +316,7 @@ def test_a_list_is_bounded_and_nothing_in_it_begins_anything_else(
     assert all(len(line.splitlines()) == 1 for line in lines)
 
 
+@pytest.mark.slow
 def test_of_thousands_of_tools_some_names_stand_there_and_the_number_of_the_rest() -> None:
     tools = [limit_spec(ServerTool(f"s{number % 9}.tool_with_a_name_{number}", "Text.")) for number in range(3_000)]
     lines = list_tools(tools)

@@ -293,6 +293,7 @@ async def test_what_a_person_reads_of_a_refusal_is_meant_for_them() -> None:
     assert "the person did not say this" in for_the_model
 
 
+@pytest.mark.slow
 async def test_a_large_context_is_read_once_however_much_is_kept_in_a_turn() -> None:
     store = await heard()
     mine = tuple(f"Boat {n} is called {'wxyz'[n % 4] * (3 + n % 50)}. " * 12 for n in range(60))

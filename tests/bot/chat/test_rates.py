@@ -73,6 +73,7 @@ def max_in_a_minute(calls: Sequence[tuple[float, str]]) -> int:
     return max(sum(begin <= at < begin + MINUTE for at, _ in calls) for begin, _ in calls)
 
 
+@pytest.mark.slow
 async def test_edits_of_three_processes_stay_within_one_budget_and_use_most_of_it(fleet: Fleet) -> None:
     processes = await fleet.processes("one", "two", "three")
     replies = [(process, f"reply {number}") for process in processes for number in range(3)]

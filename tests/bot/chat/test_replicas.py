@@ -67,6 +67,7 @@ async def fleet() -> AsyncGenerator[Fleet]:
     await store.close()
 
 
+@pytest.mark.slow
 async def test_two_processes_together_accept_no_more_orders_than_one(fleet: Fleet) -> None:
     one, two = await fleet.two()
     assert [await process.obeys() for process in (one, two, one, two)] == [True, True, False, False]

@@ -80,6 +80,7 @@ async def test_it_says_how_much_and_what_before_it_erases_exactly_that() -> None
     assert world.texts == []
 
 
+@pytest.mark.slow
 async def test_what_may_say_the_same_elsewhere_is_shown_and_falls_only_with_the_wider_yes() -> None:
     for wider in (False, True):
         store = store_in_memory()

@@ -44,6 +44,7 @@ async def test_every_probe_gets_a_verdict_on_a_line_of_its_own() -> None:
     assert all("The model can " in verdict_line(verdict) for verdict in verdicts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reasons", "limit"), [(False, MAX_ANSWER_CHARS), (True, MAX_REASONED_CHARS)])
 async def test_a_model_that_never_ends_does_not_hold_up_the_next_probe(*, reasons: bool, limit: int) -> None:
     clock = FakeClock()

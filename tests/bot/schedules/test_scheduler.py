@@ -536,6 +536,7 @@ async def test_work_has_more_rounds_than_a_question_and_says_when_they_are_used_
     assert world.shown(endless) == [texts.ROUNDS_USED.format(rounds=WORK_ROUNDS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ScheduleKind.REMINDER, QUESTION])
 @pytest.mark.parametrize(
     ("rule", "left", "first", "last"),

@@ -210,6 +210,7 @@ async def test_ctrl_c_ends_the_waiting_for_the_bot() -> None:
     assert opening.closed
 
 
+@pytest.mark.slow
 def test_what_shows_the_prompt_loads_no_command_no_turn_and_no_store() -> None:
     """In a separate process: here the tests have loaded all of it."""
     code = (

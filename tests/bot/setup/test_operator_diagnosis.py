@@ -53,6 +53,7 @@ async def test_a_database_is_named_with_its_version(tmp_path: Path) -> None:
     assert found.what.endswith(f"is at the newest version, {HEAD}")
 
 
+@pytest.mark.slow
 async def test_what_the_next_start_makes_anew_is_a_note(tmp_path: Path) -> None:
     settings = read(tmp_path)
     store = await open_store(settings.storage.url)
@@ -189,6 +190,7 @@ def test_what_to_install_for_office_files_is_said_where_it_is_not_there() -> Non
     assert found.remedy == f"Run {command_for('office')}"
 
 
+@pytest.mark.slow
 async def test_channels_whose_models_are_all_gone_are_named_with_the_remedy(tmp_path: Path) -> None:
     settings = read(tmp_path, COGENCY_ALLOWED_MODELS="ollama:small")
     store = await open_store(settings.storage.url)

@@ -135,6 +135,7 @@ async def test_json_that_is_nested_deeply_is_shown_as_it_is(levels: int) -> None
     assert page.text == data.decode()
 
 
+@pytest.mark.slow
 async def test_guessing_an_encoding_does_not_hold_the_event_loop() -> None:
     data, ticks = bytes(0xE0 + step * step % 31 for step in range(300_000)), 0
     reading = asyncio.ensure_future(
@@ -181,6 +182,7 @@ def test_a_feed_with_titles_of_tags_within_one_another_is_read_once() -> None:
     assert feed.text == "## One"
 
 
+@pytest.mark.slow
 def test_a_feed_takes_time_that_grows_as_it_does() -> None:
     def taken(times: int) -> float:
         began = time.process_time()

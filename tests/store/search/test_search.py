@@ -77,6 +77,7 @@ async def test_a_question_in_any_script_finds_the_message_that_it_means(
     assert hits[:1] == ([] if expected is None else [TEXTS[expected]])
 
 
+@pytest.mark.slow
 async def test_one_han_character_finds_every_message_with_it(either: Store) -> None:
     for number, said_ in enumerate(TEXTS):
         await either.ledger.accept(said(said_, conversation=f"thread {number}"))
@@ -148,6 +149,7 @@ async def test_a_time_in_the_question_brings_what_was_said_then_to_the_front(eit
     assert (await searched(either, "boat", periods=(at_first,)))[0] == "Ann has a boat"
 
 
+@pytest.mark.slow
 async def test_what_people_say_beside_a_match_is_found_with_it(either: Store) -> None:
     await either.ledger.accept(said("Which colour has the boat?", person="ben", conversation="one", place=CLUB))
     await either.ledger.accept(said("It is blue.", conversation="one", place=CLUB))

@@ -107,6 +107,7 @@ def test_checking_ends_for_any_text(text: str) -> None:
     assert isinstance(in_pdf(text.encode(errors="replace")), str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["<", "<a ", "<style>", "<!--", "style='", "![", "![a](", "[a]: ", "url(", " on", "/#4"]
 )

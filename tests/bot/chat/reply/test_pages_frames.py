@@ -88,6 +88,7 @@ def test_pages_that_only_grow_hold_the_whole_text_and_stand_alone(
     assert all(len(page.encode()) <= 5_000 + CLOSER_CHARS for page in pages)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(answers.filter(lambda text: bool(text.strip())), st.integers(1, 12), st.lists(st.integers(1, 300), min_size=1))
 def test_no_more_than_a_line_of_what_was_read_moves_to_the_next_page(text: str, times: int, chunks: list[int]) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import gc
 
+import pytest
+
 from bot.platforms.discord.connection import Connection
 from tests.fakes.clock import FakeClock
 
@@ -14,6 +16,7 @@ async def test_each_place_has_one_pace_for_all_who_write_there() -> None:
     assert connection.gate("21") is not gate
 
 
+@pytest.mark.slow
 async def test_the_pace_of_a_place_outlives_the_reply_that_wrote_there() -> None:
     connection = Connection(FakeClock(), edit_interval_s=1.2)
     for second in range(5):

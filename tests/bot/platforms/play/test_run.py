@@ -78,6 +78,7 @@ async def test_half_a_character_in_a_message_takes_the_page_from_nobody() -> Non
         assert await ann.shown("still here", author="ben")
 
 
+@pytest.mark.slow
 async def test_a_file_comes_with_its_message_and_is_there_as_long_as_its_reader_may_see_it() -> None:
     host, clock = recording_host(), FakeClock()
     messages = MessageLog(MessageFile(None), clock, lambda: "log-1")

@@ -90,6 +90,7 @@ OTHERS: Final = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", OTHERS)
 @pytest.mark.parametrize(
     "said", ["tomorrow at 9:00 | {}", "tomorrow at 9:00 {}", "tomorrow  at 3 | {}", "at 9\u00a0am {}"]
