@@ -35,7 +35,6 @@ def test_another_value_of_one_attribute_replaces_the_older_one_in_whatever_words
     assert gives(key, older, newer)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "older", "newer"),
     [

@@ -103,7 +103,6 @@ def test_words_that_name_thoughts_calls_and_answers_are_read_and_not_shown(answe
     assert read(*answer) == ANSWERS[answer]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_a_person_may_write_so_is_text(text: str) -> None:
     assert read(text) == Read(text)
