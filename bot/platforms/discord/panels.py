@@ -70,9 +70,8 @@ async def show(interaction: Interaction, panel: Panel, command: AnyCommand) -> N
     panel_file = panel.file
 
     async def show_file() -> None:
-        file = discord.File(
-            BytesIO(panel_file.content.encode()), panel_file.name
-        )  # one for each request, which ends it
+        # A new one for each request: sending it reads it to its end.
+        file = discord.File(BytesIO(panel_file.content.encode()), panel_file.name)
         view = interactions.layout(interactions.panel_text(panel.text), discord.ui.File(file))
         await interaction.edit_original_response(content=None, attachments=[file], view=view)
 
