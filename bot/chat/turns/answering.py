@@ -132,6 +132,8 @@ class RunningTurn:
     """This process claimed the turn again after the lease of this claim ran out."""
     put_off: bool = False
     """It ended because the ledger could not be asked, and continues once it can."""
+    ending: bool = False
+    """Its end is being stored, or is stored. The store itself checks that the turn is still this process's."""
     put_aside: bool = False
     """It waits for its asker."""
     unshown: bool = False
@@ -204,11 +206,11 @@ class Answering:
         claim = running.claim
         while True:
             await self.clock.sleep(running.lease.pause_s)
-            if running.put_aside:  # it is held no more; its asker is still being shown what it waits for
-                return
             try:
                 await running.lease.renew(claim)
             except LeaseLost:
+                if running.ending:  # it is held no more because it ended; what follows from that is still shown
+                    return
                 running.lost = True
                 running.task.cancel()
                 return
@@ -262,6 +264,7 @@ class Answering:
                 if isinstance(result, PutAside):
                     await live.finish(None, WAITING_OFFERS)
                     telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
+                    running.ending = True
                     await self.ledger.put_aside(claim, result.until)
                     running.put_aside = True
                     log.info("turn %d: waiting for the person's approval (calls: %d)", claim.turn, len(result.calls))
@@ -301,6 +304,7 @@ class Answering:
         if not running.taken_back and (message := await self.runner.features.final_message(ended)) is not None:
             await self.ledger.accept(message)
         telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
+        running.ending = True
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         telemetry.record(Charged(ANSWERING, closing.calls))
         for line in () if running.taken_back else await self.runner.features.private_lines(ended):

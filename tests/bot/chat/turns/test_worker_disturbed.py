@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from agent.errors import StoreError
+from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
-from agent.turn_records import Claim
+from agent.turn_records import Claim, Closing
 from bot.chat.reply.surface import Limits, PageContent, PageKey, PageRef, PageRefused, ReplyEnd
 from bot.chat.turns.worker import TurnWorkerLimits
 from tests.bot.chat.turns.test_worker import World
@@ -86,6 +86,31 @@ class StoppedLedger(WatchedLedger):
         if claim.owner == "stopped" and not self.awake:
             raise StoreError("not heard")
         await super().renew(claim, now, lease)
+
+
+class RenewedAsItEnds(WatchedLedger):
+    """Says that a turn has ended only when a renewal of its lease has already been refused for that."""
+
+    refused = False
+
+    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
+        try:
+            await super().renew(claim, now, lease)
+        except LeaseLost:
+            self.refused = True
+            raise
+
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
+        others_wait = await super().finish(claim, closing, now)
+        await until(lambda: self.refused)
+        return others_wait
+
+
+async def test_a_lease_that_is_renewed_just_as_its_turn_ends_does_not_lose_the_turn() -> None:
+    world = World(["Hello."], store=store_in_memory(RenewedAsItEnds))
+    async with world.serving() as turns:
+        assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
+    assert world.surfaces["thread"].endings == [ReplyEnd.DONE]
 
 
 class SlowSurface(FakeSurface):
