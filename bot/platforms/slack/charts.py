@@ -23,11 +23,11 @@ def chart_block(chart: Chart) -> dict[str, Json] | None:
     """Return the chart as a block of a message; None if Slack would not show it as it is."""
     labels = [number_text(label) for label in chart.labels]
     names, axes = [*chart.series], {"x_label": chart.x_title, "y_label": chart.y_title}
-    shorts = max(map(len, (*labels, *names)), default=0), max(map(len, (chart.title, *axes.values())))
-    are_named = all(labels) and len({*labels}) == len(labels) <= MAX_LABELS
-    if not are_named or shorts[0] > MAX_LABEL_CHARS or not chart.title or shorts[1] > MAX_TITLE_CHARS:
-        return None
-    if any(None in series for series in chart.series.values()):
+    are_named = bool(names and chart.title and all(labels)) and len({*labels}) == len(labels) <= MAX_LABELS
+    are_labels_short = all(len(label) <= MAX_LABEL_CHARS for label in (*labels, *names))
+    are_titles_short = all(len(title) <= MAX_TITLE_CHARS for title in (chart.title, *axes.values()))
+    has_gaps = any(None in series for series in chart.series.values())
+    if not are_named or not are_labels_short or not are_titles_short or has_gaps:
         return None
     points = {name: _points(labels, series) for name, series in chart.series.items()}
     first, *others = points.values()

@@ -170,9 +170,8 @@ class PersonalCommands:
         if not command.mentions:
             words = await SlackNames(self.people, self.places).read(words)
         show = partial(self._send_panel, to, command, thread)
-        show_progress = _show_progress(
-            partial(show, passing=True), limit=1
-        )  # each is a new message: Slack replaces only what was clicked
+        # Each is a new message: Slack replaces only what was clicked.
+        show_progress = _show_progress(partial(show, passing=True), limit=1)
         await show(await self._panel(command, self._caller(to, thread), words, show=show_progress, attached=attached))
 
     async def handle_press(self, body: JsonObject, action: JsonObject) -> None:
