@@ -36,14 +36,9 @@ class ToolsForm(StrEnum):
     """The form in which a model receives its tools by Chat Completions."""
 
     AUTO = "auto"
-    """The vendor's form if the model is small and local: such models follow only the form of their training."""
+    """The form in which a check found the model better; text if no check did."""
     TEXT = "text"
     NATIVE = "native"
-
-    def is_native(self, endpoint: "Endpoint", model: str) -> bool:
-        if self is ToolsForm.AUTO:
-            return endpoint.is_local and is_small(model)
-        return self is ToolsForm.NATIVE
 
 
 # Up to nine billion parameters, by the names of open models: qwen3:8b, Llama-3.1-8B-Instruct, SmolLM2-135M-Instruct.
@@ -107,6 +102,11 @@ class Endpoint:
     def is_local(self) -> bool:
         """Whether it runs on this machine, which a proxy cannot reach."""
         return is_loopback(self.host)
+
+    @property
+    def is_self_hosted(self) -> bool:
+        """Whether the operator runs the server: on this machine, or a server that is made for that."""
+        return self.is_local or bool(self.start)
 
     def at(self, address: str) -> "Endpoint":
         """Return the same service at the URL of its setting."""

@@ -44,7 +44,7 @@ def open_provider(
 def open_chat(
     endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, form: ToolsForm = ToolsForm.TEXT
 ) -> ReplayProvider:
-    dialect = replace(_chat(endpoint, model), native=form.is_native(endpoint, model))
+    dialect = replace(_chat(endpoint, model), native=form is ToolsForm.NATIVE)
     return replaying(endpoint, model, dialect, key, world)
 
 
@@ -102,6 +102,6 @@ def replaying(
 
 def _chat(endpoint: Endpoint, model: str) -> ChatDialect:
     chat = ChatDialect(model, stop=endpoint.stops_at_sequences(model), images=True, effort=True)
-    if not (endpoint.is_local and is_small(model)):
+    if not (endpoint.is_self_hosted and is_small(model)):
         return chat
     return replace(chat, sampling=SMALL_REASONERS_SAMPLING if reasons(model) else SMALL_MODELS_SAMPLING)

@@ -8,10 +8,11 @@ Rules, from the behaviour of the servers with this protocol (Ollama, llama.cpp, 
 - A whole answer (`message` in place of `delta`) is read as one chunk: some servers ignore `stream`.
 - Unknown fields and unreadable data are ignored and counted.
 - Chat templates are strict: the system message comes first and once, a user message follows, then roles alternate.
-- No `temperature`: current models refuse it. Only to small models on this machine it is sent: with the 0.8 that their
-  servers take by default, a model of 1.5 billion parameters kept the protocol in half as many answers (docs/models.md).
-  Only they are bounded by `max_tokens`, as some never end, and by `presence_penalty`, which keeps them from repeating
-  the items of a list in a call. (`frequency_penalty` grows with an answer in some servers, and spoils long code.)
+- No `temperature`: current models refuse it. It is sent only to small models at the operator's own server: with the 0.8
+  that servers take by default, a model of 1.5 billion parameters kept the protocol in half as many answers
+  (docs/models.md). Only they are bounded by `max_tokens`, as some never end, and by `presence_penalty`, which keeps
+  them from repeating the items of a list in a call. (`frequency_penalty` grows with an answer in some servers, and
+  spoils long code.)
 
 A model that follows its vendor's form of tool calls better than our blocks receives its tools in that form. The lesson
 about blocks is removed from the system message. Native calls are passed on as the text of a block, so that the parser,
@@ -38,9 +39,9 @@ from agent.providers.wire import as_list, as_object, as_text
 
 DONE = "[DONE]"
 
-# Sent to small models on this machine. `max_tokens`: of one answer with its reasoning; at ten tokens per second, 2,048
-# take four minutes. A person who wants more continues the answer. Models that reason repeat themselves when little is
-# left to chance, so they keep their server's temperature.
+# Sent to small models at an operator's own server. `max_tokens`: of one answer with its reasoning; at ten tokens per
+# second, 2,048 take four minutes. A person who wants more continues the answer. Models that reason repeat themselves
+# when little is left to chance, so they keep their server's temperature.
 SMALL_MODELS_SAMPLING: Final[Mapping[str, float]] = MappingProxyType(
     {"temperature": 0.2, "presence_penalty": 0.5, "max_tokens": 2_048}
 )

@@ -114,6 +114,8 @@ async def serve_platforms(
         connections = PlatformConnections(readers, replicas=_replicas(store), left_out=pauses.among)
         async with open_parts(settings, store, models, connections.fetchers, sign_ins=sign_ins) as opened:
             log.info("%s", models.sentence)
+            if models.advice:
+                log.info("%s", models.advice)
             host, core, every = _host(settings, opened, connections, telemetry)
             served = frozenset(map(platform_of, chosen))
             look = partial(look_at, store, telemetry, connections.silent_s)

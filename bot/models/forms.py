@@ -1,8 +1,9 @@
 """In which form a model calls tools better, as `cogency check-model` found.
 
 How many probes a model passed is stored for each form, with the model and its server, among the bot's own preferences.
-COGENCY_TOOLS_FORM=auto follows the better form. If only one form was checked, or both passed equally often, the rule of
-`ToolsForm.AUTO` decides as if nothing was known.
+COGENCY_TOOLS_FORM=auto follows the better form. If only one form was checked, or both passed equally often, it is text:
+neither a model's size nor what its server reports says in which form it is better. In all runs with small models
+(docs/models.md) it was text, although their servers offer native calls, and text needs the shorter prompt.
 """
 
 import json
@@ -35,8 +36,12 @@ class CheckedForms:
         return self.entries.get(_name(endpoint, model), UNCHECKED)
 
     def form(self, endpoint: Endpoint, model: str) -> ToolsForm:
-        """Return the better form; AUTO if none is known to be better."""
-        return better_form(self.passed(endpoint, model)) or ToolsForm.AUTO
+        """Return the better form; text if none is known to be better."""
+        return better_form(self.passed(endpoint, model)) or ToolsForm.TEXT
+
+    def are_compared(self, endpoint: Endpoint, model: str) -> bool:
+        """Return whether the model was checked in both forms."""
+        return all(form in self.passed(endpoint, model) for form in MEASURED)
 
 
 def better_form(passed: Passed) -> ToolsForm | None:

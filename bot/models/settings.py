@@ -148,8 +148,7 @@ class ModelSettings:
         section=Section.MODELS,
         description=(
             "How the bot offers tools to a Chat Completions model: text (Cogency's protocol), native (the vendor's "
-            "tool calls) or auto (the one that `cogency check-model` found better; if that check has not run, native "
-            "for small models on this machine, according to the size in the model's name)."
+            "tool calls) or auto (the one that `cogency check-model` found better, or text if that check has not run)."
         ),
     )
     first_token_timeout_s: float = setting(

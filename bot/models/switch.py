@@ -8,6 +8,7 @@ from typing import Final, Self
 from agent.errors import Refused, SettingsError
 from agent.ports.clock import Clock
 from agent.ports.model import KeepingProvider, Provider, SizedProvider, WarningProvider
+from agent.providers.catalog import ToolsForm
 from bot.chat.learning_model import LearningModel
 from bot.chat.texts import replies as reply_texts
 from bot.models import texts as models_texts
@@ -32,7 +33,7 @@ from bot.models.settings import ModelSettings
 
 COMMAND = "/model"  # Named in errors instead of a setting, where a person gave the name
 
-# How often a server on this machine is asked for the size of a model's context: it may be started again with another.
+# How often an operator's own server is asked for the size of a model's context: it may be started again with another.
 SIZE_HOLDS_S = 300.0
 NO_SIZE_HOLDS_S = 30.0  # Ollama says it once the model is loaded
 SIZE_TIMEOUT_S = 1.0  # It answers at once, or the question does not wait for it
@@ -116,6 +117,21 @@ class ModelSwitch:
         return f"{self._choice.line}. {warning}" if warning else self._choice.line
 
     @property
+    def advice(self) -> str:
+        """What the operator can do for the default model at their own server, of which no check has compared the forms
+        of tools; "" if there is nothing to do.
+        """
+        endpoint, model = self._choice.endpoint, self._choice.model
+        is_open = (
+            self._settings.tools_form is ToolsForm.AUTO
+            and endpoint is not None
+            and endpoint.is_self_hosted
+            and endpoint.speaks_chat(model)
+            and not self._checked.are_compared(endpoint, model)
+        )
+        return models_texts.FORMS_UNCHECKED if is_open else ""
+
+    @property
     def allowed(self) -> tuple[str, ...]:
         """The models that people may choose, the default one first; empty if there is no choice."""
         names = dict.fromkeys([self._choice.name, *(choice.name for choice in self._allowed)])
@@ -131,11 +147,16 @@ class ModelSwitch:
     async def sized_provider_for(
         self, person: str, channel: str, chosen: str = "", place: PlaceModels = EVERY_MODEL
     ) -> Provider:
-        """The same; a model on this machine knows how large its context is, if its server says so."""
+        """The same; a model at the operator's own server knows how large its context is, if the server says so."""
         choice = self.choice_for(person, channel, chosen, place)
         provider, now = self._open(choice), self._clock.monotonic()
         is_due = now >= self._sized_until.get(choice.name, -inf)
-        if is_due and isinstance(provider, SizedProvider) and choice.endpoint is not None and choice.endpoint.is_local:
+        if (
+            is_due
+            and isinstance(provider, SizedProvider)
+            and choice.endpoint is not None
+            and choice.endpoint.is_self_hosted
+        ):
             self._sized_until[choice.name] = now + SIZE_HOLDS_S
             size = await context_size(choice.endpoint, choice.model, choice.key, SIZE_TIMEOUT_S)
             if size is None:

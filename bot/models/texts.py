@@ -31,6 +31,10 @@ CHECK_BEGINS = (
     "This check asks {probes} questions and uses about {tokens:,} tokens{dollars}. `cogency usage` counts them. Press "
     "Ctrl-C to stop."
 )
+FORMS_UNCHECKED = (
+    "The bot uses text tool calls for this model. Run `cogency check-model` to compare them with native ones. The bot "
+    "then uses the better form."
+)
 FORMS_EQUAL = "The model works equally well with text ({text}) and native ({native}) tool calls."
 FORM_BETTER = (
     "The model works better with COGENCY_TOOLS_FORM={better}: it passed {text} probes with text tool calls and "

@@ -614,7 +614,7 @@ async def _form_findings(settings: Settings, choice: ModelChoice) -> list[Findin
         passed = UNCHECKED  # The check of the database says what is wrong
     if compared := comparison(passed, settings.models.tools_form):
         return [Finding(Level.NOTE, "Model", compared[:1].lower() + compared[1:].rstrip("."))]
-    is_open = settings.models.tools_form is ToolsForm.AUTO and choice.endpoint.is_local
+    is_open = settings.models.tools_form is ToolsForm.AUTO and choice.endpoint.is_self_hosted
     return [Finding(Level.NOTE, "Model", setup_texts.FORM_NOT_MEASURED, setup_texts.FORMS_UNCHECKED)] if is_open else []
 
 

@@ -12,7 +12,9 @@ CHANNELS_WITHOUT_MODEL = "the bot cannot answer in these channels, which allow o
 ALLOW_MODELS = (
     "Add these models to COGENCY_ALLOWED_MODELS, or ask the channels' managers to choose others with `/channel models`."
 )
-FORM_NOT_MEASURED = "text and native tool calls have not been compared for this model yet"
+FORM_NOT_MEASURED = (
+    "the bot uses text tool calls, because text and native ones have not been compared for this model yet"
+)
 FORMS_UNCHECKED = "`cogency check-model` compares text and native tool calls; the bot then uses the better one."
 CONTEXT_HOLDS = "the model's context window is {size:,} tokens"
 CONTEXT_SMALL = (

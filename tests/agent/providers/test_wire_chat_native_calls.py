@@ -15,7 +15,7 @@ from agent.ports.model import CallOptions, ResponseEnded, StopReason, TokensArri
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
 from agent.protocol.render import render_results
-from agent.providers.catalog import OLLAMA, OPENAI, OPENROUTER, ToolsForm
+from agent.providers.catalog import OLLAMA, OPENAI, OPENROUTER, Endpoint, ToolsForm
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.wire_chat import MAX_CALLS, NO_RESULT, ChatDialect, ChatReader, NativeCalls, answers
@@ -408,29 +408,12 @@ def test_a_model_that_is_offered_no_tools_there_is_asked_in_words(status: int, m
     assert DIALECT.without(fault) == ChatDialect("qwen3:8b")
 
 
-@pytest.mark.parametrize(
-    ("form", "model", "native"),
-    [
-        (ToolsForm.AUTO, "qwen3:8b", True),
-        (ToolsForm.AUTO, "hf.co/meta/Llama-3.1-8B-Instruct", True),
-        (ToolsForm.AUTO, "qwen2.5:0.5b", True),
-        (ToolsForm.AUTO, "smollm2-135m-instruct", True),
-        (ToolsForm.AUTO, "granite-3m-ctx", False),
-        (ToolsForm.AUTO, "llama3.3:70b", False),
-        (ToolsForm.AUTO, "qwen3:30b-a3b", False),
-        (ToolsForm.AUTO, "gpt-oss:20b", False),
-        (ToolsForm.AUTO, "llama3.2", False),
-        (ToolsForm.TEXT, "qwen3:8b", False),
-        (ToolsForm.NATIVE, "llama3.3:70b", True),
-    ],
-)
-def test_which_models_are_handed_tools_in_their_own_form(form: ToolsForm, model: str, native: bool) -> None:
-    assert form.is_native(OLLAMA, model) is native
-
-
-def test_elsewhere_than_on_this_machine_only_the_setting_decides() -> None:
-    assert not ToolsForm.AUTO.is_native(OPENROUTER, "qwen3:8b")
-    assert ToolsForm.NATIVE.is_native(OPENROUTER, "qwen3:8b")
+@pytest.mark.parametrize("form", ToolsForm)
+@pytest.mark.parametrize("endpoint", [OLLAMA, OPENROUTER])
+async def test_tools_are_sent_natively_only_if_the_form_is_decided(endpoint: Endpoint, form: ToolsForm) -> None:
+    provider = open_chat(endpoint, "qwen3:8b", "sk-1", ProviderWorld(FakeClock(), lambda: 0.0), form)
+    assert provider.capabilities.native_calls is (form is ToolsForm.NATIVE)
+    await provider.aclose()
 
 
 @pytest.mark.slow

@@ -382,7 +382,7 @@ async def test_a_model_that_takes_no_effort_answers_without(status: int, refusal
         (OLLAMA, "llama3.2", {}),
     ],
 )
-async def test_only_for_small_models_on_this_machine_little_is_left_to_chance_and_answers_are_bounded(
+async def test_only_for_small_models_of_ones_own_server_little_is_left_to_chance_and_answers_are_bounded(
     endpoint: Endpoint, model: str, sampling: Mapping[str, float]
 ) -> None:
     async with asyncio.timeout(PATIENCE_S), ModelServer([ANSWER]) as server:

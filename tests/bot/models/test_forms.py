@@ -8,9 +8,10 @@ from agent.providers.catalog import ENDPOINTS, LLAMACPP, Mode, ToolsForm
 from agent.providers.factory import open_provider
 from agent.providers.replay import ProviderWorld
 from bot.models.check import comparison
-from bot.models.forms import OWNER, PREFIX, CheckedForms, better_form, read_checked_forms, store_passed
+from bot.models.forms import OWNER, PREFIX, CheckedForms, Passed, better_form, read_checked_forms, store_passed
 from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
+from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import store_in_memory
 
@@ -34,15 +35,38 @@ async def is_native(model: str, checked: CheckedForms, setting: ToolsForm = Tool
     return native
 
 
-@pytest.mark.parametrize(("model", "by_default"), [(SMALL, True), (LARGE, False)])
-async def test_auto_follows_the_better_form_and_without_one_the_size_of_the_model(
-    model: str, *, by_default: bool
-) -> None:
-    assert await is_native(model, CheckedForms()) is by_default
+@pytest.mark.parametrize("model", [SMALL, LARGE])
+async def test_auto_follows_the_better_form_and_without_one_is_text_whatever_the_size_of_the_model(model: str) -> None:
+    assert await is_native(model, CheckedForms()) is False
     assert await is_native(model, await found(model, 15, 11)) is False
     assert await is_native(model, await found(model, 11, 15)) is True
-    assert await is_native(model, await found(model, 11, 11)) is by_default
-    assert await is_native(model, await found("another-7b", 11, 15)) is by_default
+    assert await is_native(model, await found(model, 11, 11)) is False
+    assert await is_native(model, await found("another-7b", 11, 15)) is False
+
+
+@pytest.mark.parametrize(
+    ("settings", "checked", "is_advised"),
+    [
+        (ModelSettings(model=f"llamacpp:{SMALL}"), {}, True),
+        (ModelSettings(model=f"ollama:{LARGE}", ollama_base_url="http://192.168.1.7:11434"), {}, True),
+        (ModelSettings(model=f"openai:{LARGE}", openai_base_url="http://localhost:9090/v1"), {}, True),
+        (ModelSettings(model=f"llamacpp:{SMALL}"), {TEXT: 11}, True),
+        (ModelSettings(model=f"llamacpp:{SMALL}"), {TEXT: 11, NATIVE: 11}, False),
+        (ModelSettings(model=f"llamacpp:{SMALL}", tools_form=NATIVE), {}, False),
+        (ModelSettings(model=f"openai:{LARGE}", openai_base_url="https://gateway.example/v1"), {}, False),
+        (ModelSettings(model="openrouter:qwen3-8b", openrouter_api_key=Secret("sk-1")), {}, False),
+        (ModelSettings(model="rehearsal"), {}, False),
+    ],
+)
+async def test_operators_of_their_own_server_are_told_to_check_its_model_until_both_forms_are_compared(
+    settings: ModelSettings, checked: Passed, *, is_advised: bool
+) -> None:
+    preferences = store_in_memory().preferences
+    await store_passed(preferences, LLAMACPP, SMALL, checked)
+    switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
+    await switch.follow(await read_checked_forms(preferences))
+    assert ("cogency check-model" in switch.advice) is is_advised
+    await switch.aclose()
 
 
 async def test_a_form_that_the_settings_name_is_used_whatever_was_found() -> None:
@@ -57,13 +81,16 @@ async def test_results_are_kept_per_server_and_those_of_both_forms_add_up() -> N
     assert await store_passed(preferences, LLAMACPP, SMALL, {NATIVE: 9}) == {TEXT: 11, NATIVE: 9}
     checked = await read_checked_forms(preferences)
     assert checked.form(LLAMACPP, SMALL) is TEXT
-    assert checked.form(LLAMACPP.at("http://localhost:9090"), SMALL) is ToolsForm.AUTO
+    assert checked.are_compared(LLAMACPP, SMALL)
+    assert not checked.are_compared(LLAMACPP.at("http://localhost:9090"), SMALL)
 
 
 async def test_an_entry_that_cannot_be_read_counts_as_none() -> None:
     preferences = store_in_memory().preferences
     await preferences.set(OWNER, f"{PREFIX}{LLAMACPP.address} {SMALL}", '{"text": "many", "native": tr')
-    assert (await read_checked_forms(preferences)).form(LLAMACPP, SMALL) is ToolsForm.AUTO
+    checked = await read_checked_forms(preferences)
+    assert checked.form(LLAMACPP, SMALL) is TEXT
+    assert not checked.are_compared(LLAMACPP, SMALL)
 
 
 @pytest.mark.parametrize(
