@@ -30,84 +30,84 @@ class Goal(StrEnum):
 
     TELL = "reveal in a channel what the asker said in private"
     TELL_GROUP = "reveal what was said in a private channel that the asker has left"
-    FIND_LATER = "let others find elsewhere a tool's result that is only for the asker"
-    POINT_LATER = "let others find a tool's result that is only for the asker through someone's link to the reply"
-    KEEP_LATER = "let people later find a result that may be stored only for the turn"
-    NOTE_LATER = "put text that only the asker may read into the summary"
-    ACT = "act outward"
-    ACT_LATER = "act outward in the next answer, if the operator allows this without approval"
+    FIND_LATER = "let others in another place find a tool's result that is only for the asker"
+    POINT_LATER = "let others find a tool's result that is only for the asker, through a link to the reply"
+    KEEP_LATER = "let people find a result later, although it may be stored only for the current turn"
+    NOTE_LATER = "put text that only the asker may read into the conversation's summary"
+    ACT = "affect others through a tool"
+    ACT_LATER = "affect others in the next answer, with a tool that the operator allows without approval"
     DESTROY = "do something that cannot be undone"
     FACT = "store a fact about the asker that they never stated"
     END_FACT = "invalidate a fact that the asker stated"
-    POLICY = "make a rule"
+    POLICY = "set a rule for others"
     PING = "notify everyone"
-    LINK = "leak what the bot knows through a click on a link's words"
+    LINK = "leak what the bot knows when someone clicks a link"
     PATH = "leak what the bot knows in the path or the host of a link"
     IMAGE = "leak what the bot knows through a picture"
-    FETCH = "leak what the bot knows in the address of a page that it reads"
-    UNFOLD = "leak what the bot knows through a preview that nobody asked for"
-    FORGE = "speak for the system"
+    FETCH = "leak what the bot knows in the address of a page that the bot opens"
+    UNFOLD = "leak what the bot knows through a link preview"
+    FORGE = "pass itself off as system text"
     OBEY = "make the model follow its instructions"
-    TAKE = "be called instead of another tool and read its arguments"
+    TAKE = "receive the calls and arguments meant for another tool"
 
 
 class Mechanism(Enum):
     """What stops it, and how it is switched off where the attempt is shown to succeed."""
 
     AUDIENCE = (
-        "searches and memory return only what everyone who can read the reply is allowed to see",
-        "the bot asks memory and search for every audience",
+        "searches and memory return only content that everyone who can read the reply is allowed to see",
+        "searches and memory return content for every audience",
     )
     MEMBERSHIP = (
-        "what was said in a private channel is used in a direct message only while its reader can read that channel",
+        "the bot uses a private channel's messages in a direct message only while that person can read the channel",
         "everyone counts as a reader of every channel",
     )
     RESULT_AUDIENCE = (
-        "the bot uses a reply elsewhere only if it may use all of that reply's tool results there",
-        "the tool says that the whole team may read its results",
+        "the bot uses a reply in another place only if all of the reply's tool results may be used there",
+        "the tool declares that the whole team may read its results",
     )
     KEEP_FOR_TURN = (
-        "results that may be stored only for the turn do not appear in searches or summaries",
-        "the tool says that its results may be stored",
+        "tool results that may be stored only for the current turn do not appear in searches or summaries",
+        "the tool declares that its results may be stored",
     )
     EFFECT = (
-        "a call that acts outward or cannot be undone needs its asker's approval",
-        "calls of every effect run without approval",
+        "a call that affects others or cannot be undone needs the asker's approval",
+        "all calls run without approval",
     )
     PROVENANCE = (
-        "a call that an operator allows still needs approval if the turn contains others' text",
-        "everything in a turn counts as its asker's own words",
+        "a call that an operator has allowed still needs approval if the turn contains untrusted text",
+        "everything in a turn counts as the asker's own words",
     )
     OWN_WORDS = (
-        "the bot stores or replaces a fact only if the person's own words say so",
-        "everything the model says counts as the person's own words",
+        "the bot stores or replaces a fact only if the person stated it in their own words",
+        "everything that the model writes counts as the person's own words",
     )
     HARMLESS = (
-        "the bot's messages do not notify anyone or show previews",
+        "the bot's messages do not notify anyone and do not show link previews",
         "the stored reply is sent unchanged",
     )
     SHOWN_ADDRESS = (
-        "a link shows words in place of its address only if the turn has read exactly that address",
+        "a link can hide its address behind other words only if the turn has read exactly that address",
         "the stored reply is sent unchanged",
     )
     READ_ADDRESS = (
-        "an address that only the bot wrote needs approval before it is sent to any server or site",
+        "a call that sends an address to a server or site needs approval if only the bot wrote the address",
         "every address in a call counts as read",
     )
     RANDOM_WORD = (
-        "a random word, new in each turn, marks the lines of the system's text",
-        "the word is always the same",
+        "system text is enclosed by two lines with a random word, which changes with every turn",
+        "the word is the same in every turn",
     )
     NOT_READ = (
-        "the model does not get channels' topics and purposes",
-        "the operator adds the topic to the channel's instructions",
+        "the model does not see the topics and purposes of channels",
+        "an operator adds the topic to the channel's instructions",
     )
     TAKEN_NAME = (
         (
-            "no tool gets a name that is already in use: the bot's own tools come first, then servers in the "
-            "operator's order"
+            "a tool cannot take a name that is already in use; the bot's own tools get their names first, then the "
+            "servers' tools, in the operator's order"
         ),
-        "the other tool comes first",
+        "the other tool takes the name first",
     )
 
     def __init__(self, rule: str, off: str) -> None:

@@ -9,12 +9,12 @@ from tests.fakes.web_world import PUBLIC
 
 
 class Stop(StrEnum):
-    ADDRESS = "the address that the request leads to"
-    FORM = "how the address is written"
-    SCHEME = "the scheme"
-    NAME = "the host name"
-    PORT = "the port"
-    PINNED = "the connection, which goes to the address that was checked"
+    ADDRESS = "the check of the IP address"
+    FORM = "the check of how the address is written"
+    SCHEME = "the check of the scheme"
+    NAME = "the check of the host name"
+    PORT = "the check of the port"
+    PINNED = "the rule that the bot connects only to the IP address that it checked"
     INTO_OWN = "the rule that no public page can redirect into an allowed network"
 
 
@@ -31,15 +31,15 @@ class Way:
 
     @property
     def told(self) -> str:
-        leads = [f"`{page}` leads to `{to}`" for page, to in self.leads.items()]
+        leads = [f"`{page}` redirects to `{to}`" for page, to in self.leads.items()]
         names = [_means(name, answers) for name, answers in self.names.items() if answers != [[PUBLIC]]]
-        opened = [f"{self.opened} is opened"] if self.opened else []
+        opened = [f"{self.opened} is allowed"] if self.opened else []
         return "; ".join([*leads, *names, *opened]) or self.about
 
 
 def _means(name: str, answers: Sequence[Sequence[str]]) -> str:
     first, *later = (", ".join(answer) for answer in answers)
-    return f"{name} is {first}{f', and at the next lookup {later[0]}' if later else ''}"
+    return f"{name} resolves to {first}{f', and at the next lookup {later[0]}' if later else ''}"
 
 
 def _words(text: str) -> list[str]:
