@@ -116,23 +116,23 @@ def _linked(says: str) -> str:
 _RIGHTS: Final = f"""\
 # Permissions
 
-This page lists what the bot needs in Slack and Discord, and why. {_MADE} `cogency doctor` says which of them your app lacks.
+This page lists the permissions that the bot needs in Slack and Discord, and why. {_MADE} `cogency doctor` shows which of them your app lacks.
 
 ## Slack: scopes of the bot's token
 
-The manifest that `cogency slack manifest` prints contains these scopes; `--features` leaves out features with their scopes. *Always*: every
-feature needs the scope. *Optional*: an admin can uncheck it during the installation.
+`cogency slack manifest` prints a manifest with these scopes. To leave out some features and their scopes, use `--features`. In the table, *always* means
+that the bot needs the scope whatever the features. *Optional* means that an admin can uncheck the scope during the installation.
 """
 _SLACK_WHY: Final[Mapping[str, str]] = {
     "app_mentions:read": "To receive mentions in channels.",
     "assistant:write": "To suggest questions in direct messages, and to know what the asker is viewing.",
-    "channels:history": "To follow the bot's threads in public channels, with edits and deletions, to read a public "
-    "channel when a question needs it, and to receive open questions if a channel's managers chose `/channel ambient "
-    "on`.",
+    "channels:history": "To follow the bot's threads in public channels, with edits and deletions, and to read a public "
+    "channel when a question needs it. If a channel's managers chose `/channel ambient on`, also to receive questions "
+    "that do not mention the bot.",
     "channels:read": "To know which public channels the bot is in, and who can read them. This decides what the bot "
     "can say there.",
-    "chat:write": "To post answers, to extend them while the model writes, and to delete the bot's own messages.",
-    "commands": "To offer slash commands, and shortcuts in the menus of messages.",
+    "chat:write": "To post answers, to update them while the model writes, and to delete the bot's own messages.",
+    "commands": "To offer slash commands, and shortcuts in message menus.",
     "files:read": "To read files that are attached to a question.",
     "files:write": "To send long content as a file, and to delete the file with the answer.",
     "groups:history": "The same as `channels:history`, for private channels that the bot was invited to.",
@@ -144,33 +144,33 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "mpim:read": "The same as `channels:read`, for group direct messages that the bot is in.",
     "reactions:read": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
     "reactions:write": "To mark questions that the bot is working on, if `COGENCY_SLACK_MARKS` is on.",
-    "search:read.files": "To use Slack's own search of files in public channels, when a question needs it.",
-    "search:read.public": "To use Slack's own search of messages in public channels, when a question needs it.",
-    "search:read.users": "To use Slack's own search of people, when a question needs it.",
+    "search:read.files": "To search files in public channels with Slack's own search, when a question needs it.",
+    "search:read.public": "To search messages in public channels with Slack's own search, when a question needs it.",
+    "search:read.users": "To search people with Slack's own search, when a question needs it.",
     "usergroups:read": "To know who is in the user groups that the settings list as managers or roles.",
     "users:read": "To know a person's name and time zone, and whether they are an admin, a member or a guest. This "
     "decides who can ask, and what they can see.",
 }
 _OTHER_TOKENS: Final = """\
-Two other tokens have one scope each. Socket Mode's app-level token has `connections:write`, to open the connection. The configuration token has `app_configurations:read`. Only `cogency doctor` uses it, to compare the app with its manifest.
+Two other tokens need one scope each. The app-level token for Socket Mode needs `connections:write`, to open the connection. The configuration token needs `app_configurations:read`. Only `cogency doctor` uses the configuration token, to compare the app with its manifest.
 """
 _DISCORD: Final = """\
 ## Discord: intents
 
-Intents control what Discord sends to the bot. Only `message_content` has to be switched on in the developer portal, as *Message Content Intent*.
+Intents control which events Discord sends to the bot. You only need to turn on `message_content` in the developer portal, where it is called *Message Content Intent*.
 """
 _INTENTS_WHY: Final[Mapping[str, str]] = {
     "dm_messages": "Direct messages, with their edits and deletions.",
-    "dm_reactions": "👍, 👎 or 🗑 on the bot's answers in direct messages.",
-    "guild_messages": "Mentions in channels and messages in the bot's threads, with their edits and deletions, which "
-    "waiting questions and memories follow.",
-    "guild_reactions": "👍, 👎 or 🗑 on the bot's answers: feedback, or a request to delete an answer.",
-    "guilds": "Channels, threads and roles, which show who can read a place and therefore what the bot can say there. "
-    "The bot erases the messages of a deleted channel, and a server's messages some time after the server removed the "
-    "bot.",
-    "message_content": "The text of messages in the bot's threads that do not mention it, and of open questions if a "
-    "channel's managers chose `/channel ambient on`. Without this intent, mentions, direct messages and commands still "
-    "work.",
+    "dm_reactions": "👍 and 👎 on the bot's answers in direct messages, as feedback, and 🗑, to delete an answer.",
+    "guild_messages": "Mentions in channels and messages in the bot's threads, with their edits and deletions. The bot "
+    "applies these to waiting questions and to what it remembers.",
+    "guild_reactions": "👍 and 👎 on the bot's answers, as feedback, and 🗑, to delete an answer.",
+    "guilds": "Channels, threads and roles. These show who can read a place, and so what the bot can say there. If a channel "
+    "is deleted, the bot erases its messages. If a server removes the bot, the bot erases the server's messages some "
+    "time later.",
+    "message_content": "The text of messages that do not mention the bot: messages in its threads and, if a channel's managers "
+    "chose `/channel ambient on`, questions in the channel. Without this intent, mentions, direct messages and commands "
+    "still work.",
 }
 _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "view_channel": "To see the channels where people mention the bot.",
@@ -185,7 +185,7 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     ),
 }
 _NEVER: Final = """\
-The bot does not need a permission to delete its own answers. Its messages do not mention anyone except the person it reminds.
+The bot can delete its own answers without a permission. Its messages do not mention anyone except a person who asked for a reminder.
 """
 
 
@@ -197,7 +197,12 @@ def permissions_page() -> str:
         feature = ", ".join(f"`{one}`" for one in sorted(slack.needing(scope))) or "always"
         also = " *Optional.*" if scope in optional else ""
         lines.append(f"| `{scope}` | {_SLACK_WHY[scope]}{also} | {feature} |")
-    lines += ["", _OTHER_TOKENS, "For a review of the app, the calls and events that need each scope:", ""]
+    lines += [
+        "",
+        _OTHER_TOKENS,
+        "If your company reviews the app, this table lists the API calls and events that need each scope:",
+        "",
+    ]
     lines += ["| Scope | Calls and events |", "|---|---|"]
     for scope in sorted(wanted):
         calls = [f"`{method}`" for method in slack.Method if scope in method.scopes]
@@ -206,22 +211,27 @@ def permissions_page() -> str:
     lines += ["", _DISCORD, "| Intent | Why |", "|---|---|"]
     asked = {name for name, is_wanted in intents(message_content=True) if is_wanted}
     lines += [f"| `{name}` | {_INTENTS_WHY[name]} |" for name in each_once(asked, _INTENTS_WHY)]
-    scopes = "`bot` (to join a server) and `applications.commands` (commands, and entries in the menus of messages)"
+    scopes = "`bot`, to join a server, and `applications.commands`, for commands and entries in message menus"
     lines += ["", "## Discord: scopes and permissions", ""]
     lines += [
-        f"The link that `cogency discord invite` prints asks for the scopes {scopes}, and for these permissions:",
+        f"`cogency discord invite` prints a link that asks for two scopes: {scopes}. It also asks for these permissions:",
         "",
     ]
     lines += ["| Permission | Bit | Why |", "|---|---|---|"]
     for name in each_once(discord.PERMISSIONS, _PERMISSIONS_WHY):
         permission = discord.PERMISSIONS[name]
         lines.append(f"| {permission.title} | {permission.bit} | {_PERMISSIONS_WHY[name]} |")
-    lines += ["", _NEVER, "Replace `APPLICATION_ID` with the application's ID. The link for a server:", ""]
+    lines += [
+        "",
+        _NEVER,
+        "To add the bot to a server, open this link, with the application's ID instead of `APPLICATION_ID`:",
+        "",
+    ]
     lines += [f"<{discord.server_link('APPLICATION_ID')}>", ""]
     lines += [
         (
-            "The link for a person's own account, which makes the commands available in every server and in direct "
-            "messages:"
+            "To add the bot to a person's own account, which makes its commands available in every server and in direct "
+            "messages, open this link:"
         ),
         "",
     ]
@@ -263,149 +273,163 @@ _WITH_MESSAGE: Final = "as long as its message"
 _WITH_TURN: Final = "as long as its question and answer"
 STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Messages": {
-        "person": Stored("who wrote to the bot: id, name, time zone", "until everything about them is forgotten"),
-        "conversation": Stored("a thread or a direct message, and the summary of what was said in it", _WITH_MESSAGE),
-        "participant": Stored("who wrote in which conversation", "as long as one of their messages there"),
-        "message": Stored("each question and each answer: its words, when, where, and a link to it", _BY_AGE),
-        "embedding": Stored("the vector of a message, if `COGENCY_EMBEDDINGS` is set", _WITH_MESSAGE),
+        "person": Stored(
+            "a person who wrote to the bot: ID, name and time zone", "until everything about them is forgotten"
+        ),
+        "conversation": Stored(
+            "a thread or a direct message, with a summary of its messages", "as long as one of its messages"
+        ),
+        "participant": Stored("which people wrote in which conversation", "as long as one of their messages there"),
+        "message": Stored("each question and each answer: its text, time, place and link", _BY_AGE),
+        "embedding": Stored("the embedding vector of a message, if `COGENCY_EMBEDDINGS` is set", _WITH_MESSAGE),
     },
     "Memory": {
         "fact": Stored(
-            "what someone stated or asked the bot to remember, rules of `/policy`, and what these replaced",
-            "until it is forgotten or deleted with `/memory`; at most 2,000 about a person in one place",
-            but="rules of `/policy` do not belong to a person, and stay until they are removed",
+            "facts that someone stated or asked the bot to remember, rules set with `/policy`, and what these replaced",
+            "until it is forgotten or deleted with `/memory`; at most 2,000 facts about a person in one place",
+            but="rules set with `/policy` do not belong to a person, and stay until someone removes them",
         ),
-        "fact_term": Stored("words for finding a fact", "as long as the fact"),
-        "fact_ground": Stored("which fact is based on which", "as long as the fact"),
+        "fact_term": Stored("words by which the bot finds a fact", "as long as the fact"),
+        "fact_ground": Stored("which facts are based on which other facts", "as long as the fact"),
         "profile": Stored(
-            "how much the bot learned about a person in one place", "until everything about them is forgotten"
+            "how much the bot has learned about a person in one place", "until everything about them is forgotten"
         ),
         "profile_entry": Stored(
-            "what the bot learned about a person", "until one of the entry's source messages is forgotten"
+            "something that the bot learned about a person", "until one of its source messages is forgotten"
         ),
-        "profile_source": Stored("the messages from which the bot learned it", "as long as the entry"),
+        "profile_source": Stored("the messages from which the bot learned a profile entry", "as long as the entry"),
         "working_item": Stored(
             "temporary values of a conversation",
-            f"{WORKING_TIME.days * 24} hours at most, and no longer than its question",
+            f"at most {WORKING_TIME.days * 24} hours, and no longer than its question",
         ),
         "preference": Stored(
-            "what people chose with `/settings`, `/model`, `/memory` and `/knowledge`, and what managers chose for a channel "
-            "with `/channel`: instructions, who can ask, the last 30 changes without their authors",
-            "until it is changed; what was chosen for a channel until the channel is deleted or the bot leaves it",
-            but="a pause of learning, an opt-out from sharing, and what was chosen for a channel stay",
+            "people's choices with `/settings`, `/model`, `/memory` and `/knowledge`, and managers' settings for a channel: "
+            "instructions, who can ask, and the last 30 changes without their authors",
+            "until someone changes it; a channel's settings until the channel is deleted or the bot leaves it",
+            but="a pause of learning, an opt-out from sharing, and a channel's settings stay",
         ),
     },
     "Questions and answers": {
         "turn": Stored(
             (
-                "each question's state, and which process answers it. Data that only the running answer needs is "
-                "deleted at its end"
+                "the state of each question, and which process answers it. When the answer ends, the bot deletes data "
+                "that only the running answer needed"
             ),
             _WITH_TURN,
         ),
-        "page": Stored("the platform's ids of the messages that an answer consists of", _WITH_TURN),
+        "page": Stored("the platform's IDs of the messages that make up an answer", _WITH_TURN),
         "verdict": Stored("👍 and 👎", _WITH_TURN),
-        "consent": Stored("what an asker approved or denied", _WITH_TURN),
-        "open_question": Stored("what a tool asks its asker, and what they say", "as long as the call waits"),
+        "consent": Stored("which calls an asker approved or denied", _WITH_TURN),
+        "open_question": Stored("a question from a tool to the asker, and the answer", "as long as the call waits"),
         "action_record": Stored(
-            "the model's tool calls in an answer, and their results (1,000 characters)", _WITH_TURN
+            "the model's tool calls in an answer, and the first 1,000 characters of each result", _WITH_TURN
         ),
         "task_workspaces": Stored("the model's notes on a running task", "as long as the task runs"),
         "schedule": Stored(
             "reminders, scheduled tasks and long work",
-            f"until they are canceled or over, and {SHOWN_FOR.days} days",
+            f"for {SHOWN_FOR.days} days after they end or are canceled",
         ),
-        "job": Stored("waiting background work: learning, indexing, deleting", "until it is done"),
+        "job": Stored("waiting background jobs, such as learning, indexing and deleting", "until it is done"),
     },
     "Files of code": {
         "saved_file": Stored(
-            "a complete file that code saved in its conversation",
-            f"until no run has used it for {IDLE.days} days, and no longer than each message that it was made from",
+            "a file that code saved in its conversation",
+            f"until no run has used it for {IDLE.days} days, or a message that it was made from is deleted",
         ),
-        "saved_file_source": Stored("the messages that a saved file was made from", "as long as the file"),
+        "saved_file_source": Stored("which messages a saved file was made from", "as long as the file"),
     },
     "Documents": {
         "place": Stored(
-            "the ID and a number for each channel or person that has documents or shares messages",
-            "always",
+            "an ID and a number for each channel or person with documents or shared messages",
+            "permanently",
             Fate.STAYS,
-            "no words",
+            "contains no text that people wrote",
         ),
         "document": Stored(
-            "a file or a page that someone added with `/learn` or `cogency learn`: its name, link, who added it, when",
-            "until it is removed, or its place is deleted",
-            but="documents of a channel stay, without the name of the person who added them",
+            "a file or a page that someone added with `/learn` or `cogency learn`: its name and link, who added it, and when",
+            "until someone removes it, or its place is deleted",
+            but="a channel's documents stay, without the name of the person who added them",
         ),
-        "passage": Stored("a document's text, in pieces", "as long as the document"),
+        "passage": Stored("a section of a document's text", "as long as the document"),
     },
     "Accounts, sessions and processes": {
-        "tool_account": Stored("tokens of people who signed in, encrypted", "until they sign out"),
-        "sign_in": Stored("a sign-in in progress, encrypted", "ten minutes"),
+        "tool_account": Stored("encrypted tokens of people who signed in to tool servers", "until they sign out"),
+        "sign_in": Stored("a sign-in that is in progress, encrypted", "ten minutes"),
         "operator_session": Stored(
-            "hashes of the sessions and links of the operators' page, and their times",
-            "twelve hours; a link ten minutes",
+            "hashes and times of sessions and sign-in links for the operators' page",
+            "sessions twelve hours, links ten minutes",
             Fate.STAYS,
-            "nobody's name or words",
+            "contains no names and no text",
         ),
         "installation": Stored(
-            "an app that a workspace installed from the bot's page: ids, scopes, encrypted tokens, who installed it",
-            "until the workspace has removed it, and its messages are erased",
-            but="it stays, without who installed it",
+            "an app that a workspace installed from the bot's page: IDs, scopes, encrypted tokens and who installed it",
+            "until the workspace has removed the app and its messages are erased",
+            but="the installation stays, without the person who installed it",
         ),
         "shard_lease": Stored(
-            "which process holds which connection to Discord, and where its session is",
-            "always",
+            "which process holds which connection to Discord, and the position of its session",
+            "permanently",
             Fate.STAYS,
-            "nobody's words",
+            "contains no text that people wrote",
         ),
         "shard_process": Stored(
-            "the processes that share the connections to Discord", "seconds", Fate.STAYS, "nobody's words"
-        ),
-        "shard_identify": Stored("when sessions with Discord last began", "always", Fate.STAYS, "nobody's words"),
-        "shared_rate": Stored(
-            "recent counts of people's messages and of calls to platforms, under a hash, if processes share a database",
-            "hours",
+            "the processes that share the Discord connections",
+            "seconds",
             Fate.STAYS,
-            "nobody's name or words",
+            "contains no text that people wrote",
+        ),
+        "shard_identify": Stored(
+            "when Discord sessions last started", "permanently", Fate.STAYS, "contains no text that people wrote"
+        ),
+        "shared_rate": Stored(
+            "recent counts of people's messages and of calls to platforms, by hash, if processes share a database",
+            "for some hours",
+            Fate.STAYS,
+            "contains no names and no text",
         ),
     },
     "Usage and audit": {
         "model_call": Stored(
-            "a model call: tokens, cost, model, person, day",
-            "always",
+            "a model call: tokens, cost, model, person and day",
+            "permanently",
             Fate.STAYS,
-            "without its question, and after its day without its place; it still counts toward budgets",
+            "its question is removed, and its place at the end of the day. The call still counts toward budgets",
         ),
         "code_time": Stored(
-            "how many seconds of Python code ran for a person on a day",
-            "always",
+            "how many seconds of Python code a person used on a day",
+            "permanently",
             Fate.STAYS,
             "it counts toward budgets",
         ),
         "tool_call": Stored(
-            "the audit: each tool call, with arguments, effect, decision, time and outcome; exports and erasures by "
-            "operators",
+            "the audit: each tool call with its arguments, effect, decision, time and outcome, and operators' exports and "
+            "erasures",
             f"{KEPT.days} days",
             Fate.STAYS,
-            "without person, place and arguments; in what operators did about a person, with a keyed hash instead of their id",
+            "its person, place and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
         ),
         "erased": Stored(
-            "keyed hashes of the ids of forgotten messages, so that none is stored again, and of forgotten people",
-            "always",
+            "keyed hashes of the IDs of forgotten messages and people, so that the bot does not store these messages again",
+            "permanently",
             Fate.STAYS,
-            "no words",
+            "contains no text that people wrote",
         ),
-        "meta": Stored("the key for hashes, and the database's own state", "always", Fate.STAYS, "no words"),
+        "meta": Stored(
+            "the key for these hashes, and the state of the database",
+            "permanently",
+            Fate.STAYS,
+            "contains no text that people wrote",
+        ),
     },
 }
 _STORED: Final = f"""\
 # What is stored
 
-This page lists every table of the database: what it contains, for how long, and what `/forget` does to it. {_MADE}
+This page lists every table of the database, with its contents, how long they are stored, and what forgetting does to them. {_MADE}
 See also [where the database is](operating.md#where-data-is-stored-and-sent) and [how forgetting works](memory.md#forgetting).
 
-*Erased* means that the row is deleted (with SQLite, also its bytes in the file) and that a search for it found nothing. With PostgreSQL, the
-next vacuum removes the bytes.
+*Erased* means that the bot deletes the row, and then checks that a search no longer finds it. SQLite also removes the bytes from the file. With
+PostgreSQL, the next vacuum removes the bytes.
 """
 
 
@@ -415,14 +439,14 @@ def stored_page() -> str:
     words = {table: one for tables in STORED.values() for table, one in tables.items()}
     each_once(metadata.tables, words)
     for title, tables in STORED.items():
-        lines += [f"## {title}", "", "| Table | Contents | Stored | When it is forgotten |", "|---|---|---|---|"]
+        lines += [f"## {title}", "", "| Table | Contents | How long | After forgetting |", "|---|---|---|---|"]
         for table, one in tables.items():
             fate = f"{one.fate}; {one.but}" if one.but else str(one.fate)
             lines.append(f"| `{table}` | {one.holds} | {one.kept} | {fate} |")
         lines.append("")
     indexes = " and ".join(f"`{name}`" for name in INDEXES)
     lines += [
-        f"The full-text indexes {indexes} contain the words of messages and documents, and are erased with them.",
+        f"The full-text indexes {indexes} contain the words of messages and documents. The bot erases these words together with the message or document.",
         "To see the columns, use SQLite's `.schema` or PostgreSQL's `\\d`. See also [some queries](operating.md#inspect-a-turn-sql).",
     ]
     return "\n".join([*lines, ""])
@@ -433,19 +457,19 @@ def stored_page() -> str:
 _READS: Final = f"""\
 # What the bot reads
 
-The bot reads the text of everything that a person sees in a message. This page says what it reads of each part and what it does not read. {_MADE}
+The bot reads the text of everything that a person sees in a message. This page lists the parts of messages and files, and says what the bot reads in each part and what it leaves out. {_MADE}
 
 ## Where messages are read
 
-- **A question**: the message itself, what it forwards, replies to and links to, and the thread in which a conversation with the bot starts.
-- **A thread with the bot**: people's messages as they arrive, with their edits. With each question, the bot reads again what other apps wrote there, such as an alert that was resolved.
-- **A channel's history**, when a question needs it; Slack's search; and the message that *Ask about this message* is about.
+- **A question**: the message itself, the messages that it forwards, replies to or links to, and, in a new conversation, the thread that it belongs to.
+- **A thread with the bot**: people's messages as they arrive, with their edits. With each question, the bot rereads other apps' messages in the thread, because they may have changed. For example, an alert may be resolved.
+- **Other messages**: a channel's history and the results of Slack's search, if a question needs them, and the message for which someone chose *Ask about this message*.
 
-Forwarded messages and posts by apps are quotes. They are never instructions to the bot or facts about the sender. (Only apps in
-`COGENCY_ALLOWED_BOTS` can ask questions.) In a thread with several people, a forwarded message is stored as a quotation and forgotten with its message. Content that came with a question is stored only until the bot has answered.
+The bot treats forwarded messages and posts by apps as quotations, never as instructions or as facts about the sender. Only apps in
+`COGENCY_ALLOWED_BOTS` can ask questions. In a thread with several people, the bot stores a forwarded message as a quotation, and forgets it together with the message that forwarded it. The bot stores other content of a question only until it has answered.
 
-If the bot cannot read a part, one line says so, so that the answer can mention it: "{UNREADABLE}".
-The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. One line says what was left out.
+If the bot cannot read a part, the model sees a note instead, such as "{UNREADABLE}", and can mention this in its answer.
+The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. If it leaves something out, a note tells the model.
 """
 
 _SLACK_READS: Final = """\
@@ -453,13 +477,14 @@ _SLACK_READS: Final = """\
 
 | Part | What the bot reads |
 |---|---|
-| Text | all of it, with names instead of IDs; for an app's message with blocks, the blocks, as Slack shows them |
-| Forwarded messages | their author, words, blocks, attachments and files, including those of messages forwarded in them |
-| Tables pasted from a spreadsheet | their rows, as the sender's words |
-| Attachments of apps (alerts) | title, author, text, fields, links, buttons, footer and blocks; and that there is a picture, but not the picture itself |
-| Emails sent to a channel | subject, sender and text |
+| Text | the whole text, with names instead of IDs. If an app's message has blocks, the bot reads the blocks instead, as Slack shows them |
+
+| Forwarded messages | the author, text, blocks, attachments and files, including those of messages that were forwarded inside them |
+| Tables pasted from a spreadsheet | the rows, which count as the sender's own words |
+| Attachments of apps (alerts) | the title, author, text, fields, links, buttons, footer and blocks. The bot sees that there is a picture, but not the picture itself |
+| Emails sent to a channel | the subject, sender and text |
 | Files | [their content](files.md) |
-| Previews of links (unfurls) | nothing: Slack creates them for the person who posted the link. The bot follows links to messages that the asker can read |
+| Previews of links (unfurls) | nothing, because Slack creates previews with the permissions of the person who posted the link. If a link leads to a message that the asker can read, the bot reads the message |
 | Slack's notices ("joined the channel"), deleted messages | nothing |
 """
 
@@ -469,13 +494,13 @@ _DISCORD_READS: Final = """\
 | Part | What the bot reads |
 |---|---|
 | Text | all of it, with names instead of IDs |
-| Forwarded messages | their words, embeds, components and files; Discord does not name their author |
-| Polls | question, answers and votes |
-| Stickers | their name |
+| Forwarded messages | the text, embeds, components and files. Discord does not provide the author |
+| Polls | the question, answers and votes |
+| Stickers | the name |
 | Files | [their content](files.md) |
-| Previews of links | nothing; the model can open the link |
+| Previews of links | nothing, but the model can open the link |
 | Links to messages | the message, even in an archived thread, if the asker can read it |
-| Replies of apps to commands, results of polls | like other messages |
+| Apps' replies to commands, results of polls | the same as in other messages |
 | Discord's notices ("joined the server") | nothing |
 """
 
@@ -483,24 +508,30 @@ _DISCORD_READS: Final = """\
 # By kind of file: which ones, and what is read of them.
 _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
     FileKind.TEXT: ("text, code, data, logs", "the full text, in the encodings listed below"),
-    FileKind.HTML: ("HTML", f"its source up to {SOURCE_CHARS:,} characters, or the words of a longer page"),
-    FileKind.PDF: ("PDF", "the text of its pages, and what the table below says"),
-    FileKind.OFFICE: ("Word, Excel, PowerPoint, OpenDocument, EPUB", "what the table below says"),
+    FileKind.HTML: (
+        "HTML",
+        f"the source, up to {SOURCE_CHARS:,} characters. For longer pages, the bot reads only the text",
+    ),
+    FileKind.PDF: ("PDF", "the text of the pages. For details, see the next table"),
+    FileKind.OFFICE: ("Word, Excel, PowerPoint, OpenDocument, EPUB", "the text. For details, see the next table"),
     FileKind.PICTURE: ("pictures", "the picture, if the model can see pictures"),
-    FileKind.SOUND: ("voice messages and sounds", "their words, if `COGENCY_TRANSCRIPTION` names a model"),
-    FileKind.OTHER: ("archives, films, programs, databases", "one line that says that they cannot be read"),
+    FileKind.SOUND: ("voice messages and audio files", "a transcript, if `COGENCY_TRANSCRIPTION` is set to a model"),
+    FileKind.OTHER: (
+        "archives, videos, programs, databases",
+        "nothing. The model sees a note that the bot cannot read the file",
+    ),
 }
 
 _FORMATS: Final = f"""\
 | Format | What the bot reads | What it does not read |
 |---|---|---|
-| docx, docm, dotx | text with headings, lists, tables and links, as if all tracked changes were accepted; then any {", ".join(word_text.BESIDE[1:])} | pictures, charts and embedded files (the bot only sees how many there are); formatting |
-| xlsx, xlsm, xltx | the cells of all sheets as they are stored, dates as dates; formulas without a stored result, as formulas (the bot sees how many there are); comments and text boxes; {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, with a line if there are more | pictures and charts (the bot only sees how many there are); number formats, macros |
-| pptx, pptm, ppsx, potx | each slide's shapes, groups, tables, diagrams, charts, notes and comments | pictures and films (the bot only sees how many there are); animations |
-| odt, ods, odp, ott, ots, otp | text, sheets and slides; comments, tracked deletions, headers and footers | pictures (the bot only sees how many there are); charts |
-| EPUB | text, with headings | pictures |
-| PDF | text of up to {MAX_PAGES} pages at once; the values of form fields, and what people wrote on the pages: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | scanned pages, embedded files and XFA forms (the bot sees that they are there); fields with passwords |
-| doc, xls, ppt, xlsb, rtf, pages, numbers, key | nothing: a line says in which format to save them | everything |
+| docx, docm, dotx | the text with headings, lists, tables and links, as if all tracked changes were accepted. Below the text, the bot adds any {", ".join(word_text.BESIDE[1:-1])} and {word_text.BESIDE[-1]} | formatting. The bot sees how many pictures, charts and embedded files there are, but not their content |
+| xlsx, xlsm, xltx | the stored value of each cell in all sheets, with dates shown as dates, and comments and text boxes. If a formula has no stored result, the bot reads the formula, and sees how many such formulas there are. It reads up to {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, and a note says if there are more | number formats and macros. The bot sees how many pictures and charts there are, but not their content |
+| pptx, pptm, ppsx, potx | the text of each slide's shapes, groups, tables, diagrams, charts, notes and comments | animations. The bot sees how many pictures and videos there are, but not their content |
+| odt, ods, odp, ott, ots, otp | the text, sheets and slides, with comments, tracked deletions, headers and footers | charts. The bot sees how many pictures there are, but not their content |
+| EPUB | the text, with headings | pictures |
+| PDF | the text of up to {MAX_PAGES} pages at once, the values of form fields, and these annotations: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | password fields. The bot sees that there are scanned pages, embedded files or XFA forms, but not their content |
+| doc, xls, ppt, xlsb, rtf, pages, numbers, key | nothing. A note says in which format to save the file | the whole file |
 """
 
 
@@ -515,11 +546,11 @@ def _files_read() -> Iterator[str]:
     yield from ("", _FORMATS)
     names = ", ".join(dict.fromkeys(text_encoding.NAMES.values()))
     yield (
-        "If part of a file is damaged, the bot reads the rest where it can: of a damaged sheet, for example, the "
-        "beginning. The model sees that something is missing. The bot decodes text according to its byte order mark, as UTF-8, or as the "
-        "platform or page declares. Otherwise, it detects the encoding from the text and tells the model which one it "
-        "is. If it is not certain, it asks the model to "
-        f"check with the person. Recognized encodings: {names}."
+        "If a part of a file is damaged, the bot reads the rest as far as possible, for example the beginning of a damaged "
+        "sheet. The model sees that something is missing.\n\nThe bot decodes text by its byte order mark, as UTF-8, or in the encoding that the "
+        "platform or the page declares. Otherwise, it detects the encoding from the text and tells the model which encoding it "
+        "used. If the bot is not certain, it asks the model to "
+        f"check with the person. The bot recognizes these encodings: {names}."
     )
     yield ""
 
@@ -530,7 +561,8 @@ def reads_page() -> str:
     components = {_component_name(one): part for one, part in discord_content.COMPONENTS.items()}
     lines += [_DISCORD_READS, "| Embed | What the bot reads |", "|---|---|"]
     lines += [
-        f"| `{kind}` | {read or 'nothing: the preview of a link'} |" for kind, read in discord_content.EMBEDS.items()
+        f"| `{kind}` | {read or 'nothing, because it is a link preview'} |"
+        for kind, read in discord_content.EMBEDS.items()
     ]
     return "\n".join([*lines, "", *_kinds("Component", components), *_files_read()])
 

@@ -248,23 +248,25 @@ def _options(
         yield f"[{'x' if option.default else ' '}] {option.label}"
 
 
-_IN_WINDOWS: Final = "nothing: it appears only in windows"
+_IN_WINDOWS: Final = "nothing, because it appears only in windows"
 
 COMPONENTS: Final[Mapping[type[discord.Component], Part]] = {
     discord.ActionRow: _part(_row, "its buttons and menus"),
     discord.Button: _part(_button, "its label and link"),
     discord.SelectMenu: _part(_menu, "the chosen option, or the placeholder"),
-    components.SectionComponent: _part(_section, "its texts, and what is beside them"),
+    components.SectionComponent: _part(_section, "its text, and the button or picture next to it"),
     components.TextDisplay: _part(_text, "its text"),
-    components.ThumbnailComponent: _part(_thumbnail, "its description, not the picture"),
-    components.MediaGalleryComponent: _part(_gallery, "the descriptions, not the pictures"),
-    components.FileComponent: _part(_file, "its name; the content, if it is attached to the message"),
-    components.SeparatorComponent: _part(_nothing, "nothing: it has no words"),
+    components.ThumbnailComponent: _part(_thumbnail, "its description, but not the picture itself"),
+    components.MediaGalleryComponent: _part(
+        _gallery, "the descriptions of its pictures, but not the pictures themselves"
+    ),
+    components.FileComponent: _part(_file, "its name; if the file is attached to the message, also its content"),
+    components.SeparatorComponent: _part(_nothing, "nothing, because it has no text"),
     components.Container: _part(_container, "its parts"),
     components.LabelComponent: _part(_label, "its label and field"),
     components.TextInput: _part(_field, "its label and value"),
     components.FileUploadComponent: _part(_nothing, _IN_WINDOWS),
-    components.RadioGroupComponent: _part(_options, "its options, and which is chosen"),
+    components.RadioGroupComponent: _part(_options, "its options, and which one is selected"),
     components.CheckboxGroupComponent: _part(_options, "its options, and which are selected"),
     components.CheckboxComponent: _part(_nothing, _IN_WINDOWS),
 }
