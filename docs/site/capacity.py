@@ -16,9 +16,9 @@ _SAYS: Final = {
     "10/1x16/2": "One process with SQLite is enough.",
     "100/1x16/2": "About twenty answers run at once, but one process has only {places} slots, so the queue grows.",
     "100/2x16/2": "With a second process, or with `COGENCY_MAX_RUNNING=32`, nobody waits. **Add slots first.**",
-    "1000/2x16/2": "All slots are taken.",
+    "1000/2x16/2": "All slots are in use, so the queue grows.",
     "1000/8x48/2": "Add slots first, then move PostgreSQL to its own machine. At about this size, add **a pooler**.",
-    "100000/8x48/16": "With 16 cores, nothing is large enough.",
+    "100000/8x48/16": "With 16 cores, there are not enough slots, processors or connections.",
     "100000/500x64/16": "With 16 cores, more slots do not help, and the database needs many of the cores.",
     "100000/500x64/192": "With 192 cores, slots and processors would be enough, but see the limits below.",
 }
@@ -35,21 +35,22 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
     lines = [
         "# Capacity",
         "",
-        f"This page says what a question costs, and what to add first when the number of questions grows. {made}",
+        f"This page says what a question costs, and what to add first when people ask more questions. {made}",
         "",
         "## Resources per question",
         "",
-        "| | |",
+        "| Resource | Value |",
         "|---|---|",
         *(f"| {says} | {value} |" for says, value in (*_counts(scale), *(_times(scale) if is_idle else ()))),
         "",
-        f"*{scale['day']}, {scale['machine']}.* `python -m benchmarks.scale` measures these figures, and",
-        f"processor times, which this page shows only if the machine's load was at most {MAX_LOAD}.",
+        f"*{scale['day']}, {scale['machine']}.* To measure these values yourself, run `python -m benchmarks.scale`.",
+        f"It also measures processor times, which this page shows only if the machine's load was at most {MAX_LOAD}.",
         "",
         "## Cost of the model",
         "",
-        f"At list prices, for a question with {_INPUT:,} tokens of input, {_CACHED:,} of them from the vendor's cache,",
-        f"and {_OUTPUT:,} of output. These numbers are assumptions. `/usage` and `cogency usage` show your own.",
+        f"The table shows the cost of 1,000 questions at list prices. It assumes that each question has {_INPUT:,}",
+        f"tokens of input, of which {_CACHED:,} come from the vendor's cache, and {_OUTPUT:,} tokens of output.",
+        "To see your own costs, use `/usage` or `cogency usage`.",
         "",
         "| Model | 1,000 questions |",
         "|---|---|",
@@ -57,25 +58,26 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "",
         "## Scaling",
         "",
-        "These numbers are simulated with `python -m benchmarks.capacity`. Questions arrive at random, and an answer",
-        f"uses its slot for {ANSWER_S:.0f} s on average (an assumption). A process has {PLACES} slots",
-        f"(`COGENCY_MAX_RUNNING`) and can open {CONNECTIONS} connections.",
+        "The command `python -m benchmarks.capacity` simulates these numbers. It assumes that questions arrive at",
+        f"random, and that an answer uses its slot for {ANSWER_S:.0f} s on average. By default, a process has {PLACES}",
+        f"slots (`COGENCY_MAX_RUNNING`) and can open {CONNECTIONS} connections to the database.",
         "",
-        "| A minute | Processes x slots | Wait, median | slowest 5 % | At once | Connections | |",
+        "| Questions per minute | Processes x slots | Median wait | Slowest 5 % | At once | Connections | Result |",
         "|---|---|---|---|---|---|---|",
         *(_row(plan, simulated["metrics"]) for plan in plans),
         "",
         "## Limits at 100,000 a minute",
         "",
-        "In this order:",
+        "If people ask 100,000 questions a minute, you reach these limits, in this order:",
         "",
-        "1. **Connections.** One PostgreSQL server cannot serve hundreds of processes, so add a pooler in transaction",
+        "1. **Connections.** One PostgreSQL server cannot serve hundreds of processes. Add a pooler in transaction",
         "   mode.",
-        "2. **The primary server.** Replicas can run searches but not writes. If one machine is not enough, you need",
-        "   several installations, each with its own teams.",
-        "3. **The platform.** Slack allows an app one message a second in a channel and about fifty edits a minute,",
-        "   so add apps instead of processes. Discord allows a bot fifty calls a second.",
-        f"4. **The vendor.** {100_000 * _INPUT / 1e6:,.0f} million input tokens a minute exceed an account's limit.",
+        "2. **The primary server.** Replicas can run searches, but they cannot write. If one machine is not enough,",
+        "   you need several installations, each with its own teams.",
+        "3. **The platform.** Slack allows an app to send one message a second in a channel, and to make about fifty",
+        "   edits a minute. Add apps instead of processes. Discord allows a bot to make fifty calls a second.",
+        f"4. **The vendor.** The questions need {100_000 * _INPUT / 1e6:,.0f} million input tokens a minute, which",
+        "   exceeds the limit of an account.",
         "",
     ]
     return "\n".join(lines)
@@ -84,11 +86,11 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
 def _counts(scale: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what does not depend on the machine's other work. The flood's clock is counted."""
     one = scale["metrics"]
-    yield "connections of four processes", f"{one['connections_4']:.0f}"
-    yield "bytes per message in PostgreSQL, in total", f"{one['bytes_per_message']:,.0f}"
-    yield "of these, for full-text search", f"{one['index_bytes_per_message']:,.0f}"
+    yield "database connections that four processes open", f"{one['connections_4']:.0f}"
+    yield "bytes that PostgreSQL stores per message", f"{one['bytes_per_message']:,.0f}"
+    yield "bytes per message that full-text search needs (included above)", f"{one['index_bytes_per_message']:,.0f}"
     yield (
-        "a team's wait while another team floods, relative to its wait without",
+        "how long a team waits while another team sends a flood of questions, relative to its usual wait",
         f"{one['flood_delay_ratio']:.2f} times",
     )
 
@@ -96,16 +98,22 @@ def _counts(scale: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _times(scale: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     one = scale["metrics"]
     database_ms = one["cpu_ms_per_question_1"] - one["bot_ms_per_question_1"]
-    yield "processor time in the bot", f"{one['bot_ms_per_question_1']:.0f} ms"
-    yield "processor time in PostgreSQL", f"{database_ms:.0f} ms"
-    yield "questions a second for each core, from both", f"{1000 / one['cpu_ms_per_question_1']:.1f}"
-    yield "the same with four processes on one database", f"{1000 / one['cpu_ms_per_question_4']:.1f}"
+    yield "processor time in the bot, per question", f"{one['bot_ms_per_question_1']:.0f} ms"
+    yield "processor time in PostgreSQL, per question", f"{database_ms:.0f} ms"
+    yield (
+        "questions per second for each core, with the bot and PostgreSQL",
+        f"{1000 / one['cpu_ms_per_question_1']:.1f}",
+    )
+    yield (
+        "questions per second for each core, with four processes on one database",
+        f"{1000 / one['cpu_ms_per_question_4']:.1f}",
+    )
     yield "efficiency of four processes, compared with one", f"{one['efficiency_4']:.2f}"
     yield (
         f"a search of one person's 100,000 among {one['messages']:,.0f} messages, 95th percentile",
         f"{one['recall_p95_ms_10m']:.1f} ms",
     )
-    yield "the same with three more wordings", f"{one['recall_wordings_p95_ms_10m']:.1f} ms"
+    yield "the same search with three more wordings of the question", f"{one['recall_wordings_p95_ms_10m']:.1f} ms"
 
 
 def _row(plan: Plan, found: Mapping[str, float]) -> str:

@@ -34,8 +34,14 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         "Startup time",
         "The time from the start of `cogency chat` to its prompt.",
         (
-            Measured("chat_prompt_s", "with an existing database", "s", "bare_python_s", "a Python that ends at once"),
-            Measured("first_start_s", "with a new one", "s"),
+            Measured(
+                "chat_prompt_s",
+                "start with an existing database",
+                "s",
+                "bare_python_s",
+                "a Python program that ends immediately",
+            ),
+            Measured("first_start_s", "first start, with a new database", "s"),
         ),
     ),
     "first_text": Benchmark(
@@ -46,9 +52,19 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         ),
         (
             Measured(
-                "slack_first_text_ms", "in Slack", "ms", "minimal_slack_ms", "a minimal bot with the same libraries"
+                "slack_first_text_ms",
+                "first text in Slack",
+                "ms",
+                "minimal_slack_ms",
+                "a minimal bot with the same libraries",
             ),
-            Measured("discord_first_text_ms", "in Discord", "ms", "minimal_discord_ms", "the same"),
+            Measured(
+                "discord_first_text_ms",
+                "first text in Discord",
+                "ms",
+                "minimal_discord_ms",
+                "a minimal bot with the same libraries",
+            ),
             Measured(
                 "rss_mb",
                 "memory of the idle bot on Slack and Discord",
@@ -66,31 +82,47 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         (
             Measured(
                 "freshness_p50_ms_slack_stream_1",
-                "Slack, by a stream, one",
+                "one streamed reply in Slack",
                 "ms",
                 "freshness_p50_ms_slack_stream_1",
                 _FASTEST,
             ),
             Measured(
-                "freshness_p50_ms_slack_stream_10", "ten at once", "ms", "freshness_p50_ms_slack_stream_10", "the same"
+                "freshness_p50_ms_slack_stream_10",
+                "ten streamed replies in Slack at once",
+                "ms",
+                "freshness_p50_ms_slack_stream_10",
+                _FASTEST,
             ),
             Measured(
                 "freshness_p50_ms_slack_edit_1",
-                "Slack, by edits, one",
+                "one edited reply in Slack",
                 "ms",
                 "freshness_p50_ms_slack_edit_1",
-                "the same",
+                _FASTEST,
             ),
             Measured(
-                "freshness_p50_ms_slack_edit_10", "ten at once", "ms", "freshness_p50_ms_slack_edit_10", "the same"
+                "freshness_p50_ms_slack_edit_10",
+                "ten edited replies in Slack at once",
+                "ms",
+                "freshness_p50_ms_slack_edit_10",
+                _FASTEST,
             ),
-            Measured("freshness_p50_ms_discord_1", "Discord, one", "ms", "freshness_p50_ms_discord_1", "the same"),
-            Measured("freshness_p50_ms_discord_10", "ten at once", "ms", "freshness_p50_ms_discord_10", "the same"),
+            Measured(
+                "freshness_p50_ms_discord_1", "one reply in Discord", "ms", "freshness_p50_ms_discord_1", _FASTEST
+            ),
+            Measured(
+                "freshness_p50_ms_discord_10",
+                "ten replies in Discord at once",
+                "ms",
+                "freshness_p50_ms_discord_10",
+                _FASTEST,
+            ),
         ),
     ),
     "stream": Benchmark(
         "Overhead per token",
-        "With 500 answers at once in one process, compared with a bare client that reads the same.",
+        "The cost of 500 answers that run at once in one process, compared with a bare client that reads the same text.",
         (
             Measured(
                 "cpu_ms_per_1000_tokens", "processor time for 1,000 tokens", "ms", "bare_cpu_ms_per_1000_tokens", _BARE
@@ -103,7 +135,9 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
                 _BARE,
                 is_count=True,
             ),
-            Measured("alone_p50_ms", "one answer alone: until a token is shown", "ms", "bare_alone_p50_ms", "the same"),
+            Measured(
+                "alone_p50_ms", "time until a token is shown, if only one answer runs", "ms", "bare_alone_p50_ms", _BARE
+            ),
         ),
     ),
     "turns": Benchmark(
@@ -111,7 +145,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         "The median time from a message's arrival to the request to the model, compared with storing one row durably.",
         (
             Measured("intake_p50_ms_sqlite", "SQLite", "ms", "commit_p50_ms_sqlite", "one row committed"),
-            Measured("intake_p50_ms_postgresql", "PostgreSQL", "ms", "commit_p50_ms_postgresql", "the same"),
+            Measured("intake_p50_ms_postgresql", "PostgreSQL", "ms", "commit_p50_ms_postgresql", "one row committed"),
             Measured("kb_per_conversation", "memory of each of 200 streaming conversations", "KB", is_count=True),
         ),
     ),
@@ -121,7 +155,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         (
             Measured(
                 "mb_per_s",
-                "parsed in a second",
+                "text parsed per second",
                 "MB",
                 "naive_mb_per_s_on_100_kb",
                 "a parser that searches everything after each piece",
@@ -132,8 +166,8 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "tokens": Benchmark(
         "Tokens per question",
         (
-            "The tokens that the model reads. If the vendor stores the context, a turn of 32 rounds uploads less, "
-            "but the vendor *bills* the same."
+            "The number of tokens that the model reads. If the vendor stores the context, the bot sends less in a turn of "
+            "32 rounds, but the vendor *bills* the same."
         ),
         (
             Measured(
@@ -141,21 +175,21 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
             ),
             Measured(
                 "prefix_tokens_200",
-                'tokens for "hi" with 200 tools from servers',
+                'tokens that the model reads for "hi" with 200 tools from MCP servers',
                 "tokens",
                 "prefix_tokens_200_in_full",
-                "all schemas in full",
+                "all schemas included in full",
                 is_count=True,
             ),
             Measured(
                 "upload_ratio_32",
-                "bytes sent in a turn of 32 rounds: everything, relative to only what is new",
+                "bytes sent in a turn of 32 rounds if each round sends the whole context, relative to sending only what is new",
                 "times",
                 is_count=True,
             ),
             Measured(
                 "billed_ratio_openai_32",
-                "billed input, the same ratio: vendors bill what they store, too",
+                "input tokens that the vendor bills in the same two cases, as a ratio",
                 "times",
                 is_count=True,
             ),
@@ -165,24 +199,33 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         "Overhead of MCP servers",
         "Measured with MCP servers on this machine.",
         (
-            Measured("call_overhead_ms", "added to a call", "ms", "call_ms_bare_sdk", "the call with the bare SDK"),
-            Measured("start_added_ms_0_servers", "added to a start without any server", "ms"),
-            Measured("idle_cpu_percent_20_servers", "processor share of twenty idle servers", "%"),
+            Measured(
+                "call_overhead_ms", "time added to a call", "ms", "call_ms_bare_sdk", "the call with the bare SDK"
+            ),
+            Measured("start_added_ms_0_servers", "time added to a start without any server", "ms"),
+            Measured("idle_cpu_percent_20_servers", "processor time of twenty idle servers", "%"),
         ),
     ),
     "languages": Benchmark(
         "Search in other words",
-        "How often the right message is among the first hits: [recall](recall.md#languages).",
+        "How often the right message is among the first results. See [recall](recall.md#languages).",
         (
             Measured(
                 "recall_at_1",
-                "questions whose message is the first hit, in three languages",
+                "questions in three languages for which the right message is the first result",
                 "%",
                 "recall_at_1",
                 "plain full-text search",
                 is_count=True,
             ),
-            Measured("recall_at_10", "among ten", "%", "recall_at_10", "the same", is_count=True),
+            Measured(
+                "recall_at_10",
+                "questions in three languages for which the right message is among the first ten results",
+                "%",
+                "recall_at_10",
+                "plain full-text search",
+                is_count=True,
+            ),
         ),
     ),
     "search_scale": Benchmark(
@@ -190,9 +233,9 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         "The time of a search of past threads, with warm caches.",
         (
             Measured("messages", "messages in the store", ""),
-            Measured("p50_ms", "the median", "ms"),
-            Measured("p95_ms", "the 95th percentile", "ms"),
-            Measured("heaviest_p95_ms", "the same for the person with the most messages", "ms"),
+            Measured("p50_ms", "median time of a search", "ms"),
+            Measured("p95_ms", "95th percentile of the time of a search", "ms"),
+            Measured("heaviest_p95_ms", "95th percentile for the person with the most messages", "ms"),
         ),
     ),
 }
@@ -206,17 +249,17 @@ python -m benchmarks.all --quick
 make generated
 ```
 
-*Quick* means smaller sizes. Platforms and models are doubles on the same machine, so times do not include network time. This page
-shows times only if the machine's load was at most {load} when they were measured; sizes and counts do not depend on it.
-How much the search finds: [recall](recall.md#search-quality)."""
+With `--quick`, the benchmarks use smaller inputs. Simulated platforms and models run on the same machine, so the times do not include
+network time. This page shows times only if the machine's load was at most {load} during the measurement. Sizes and counts do not
+depend on the load. For how well the bot finds past conversations, see [recall](recall.md#search-quality)."""
 _NOT_SHOWN: Final = """\
 ## Times that are not shown
 
-The machine was too busy when these were measured. Run the command on an idle machine to see them.
+The machine was too busy when these times were measured. To see them, run the commands on an idle machine.
 
 | What is measured | Command |
 |---|---|"""
-_HEAD: Final = "| | Cogency | compared with |\n|---|---|---|"
+_HEAD: Final = "| Measurement | Cogency | Baseline |\n|---|---|---|"
 
 
 def benchmarks_page(found: Mapping[str, Mapping[str, Any]], made: str) -> str:

@@ -51,9 +51,10 @@ _MADE: Final = "*Made from the code by `make generated`.*"
 _COMMANDS: Final = f"""\
 # Commands
 
-In Slack, the same words work after a mention: `@cogency usage`. Slack has its own `/help`, so use `@cogency help` there. In Slack's
-direct messages and in the terminal, a message that is only a command does not need a slash: `usage`, `forget everything`. Only the person who
-used a command sees its answer. The terminal also has `/deep`, `/fast`, `/file`, `/threads` and `/quit`. {_MADE}
+In Slack, you can also write a command after a mention, as in `@cogency usage`. Slack has its own `/help`, so write `@cogency help` there.
+In Slack's direct messages and in the terminal, a message that contains only a command does not need a slash, as in `usage` or
+`forget everything`. Only the person who used a command sees its answer. The terminal has further commands: `/deep`, `/fast`, `/file`,
+`/threads` and `/quit`. {_MADE}
 """
 _SCOPES: Final = {
     CommandScope.EVERYWHERE: "Discord",
