@@ -43,7 +43,7 @@ from store.search.index import INDEXES
 from store.tool_calls import KEPT
 
 ROOT: Final = Path(__file__).parents[2]
-_MADE: Final = "*Made from the code by `make generated`.*"
+_MADE: Final = "*The command `make generated` builds this page from the code.*"
 
 
 # Commands.
