@@ -23,7 +23,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("here", settings.get_profile(SOAK), max_examples=USUAL, derandomize=True)
-settings.register_profile(DEV, settings.get_profile("here"), max_examples=10)
+settings.register_profile(DEV, settings.get_profile("here"), max_examples=5)
 if _PROFILE in {"default", "ci"}:
     settings.load_profile("here")
 

@@ -7,12 +7,12 @@ from hypothesis import settings
 DEV: Final = "dev"  # The profile of `make check`: run after each change
 SOAK: Final = "soak"  # The profile of `make soak`, which has hours: as many examples as hypothesis tries by itself
 USUAL: Final = 40  # In `make test`, for properties that name no number
-_SHARES: Final = {DEV: 10, SOAK: 1}
+_SHARES: Final = {DEV: 20, SOAK: 1}
 _USUAL_SHARE: Final = 3
 
 
 def examples(count: int, *, always: bool = False) -> int:
-    """Return the number of examples: `count` in `make soak`, a third of it in `make test`, a tenth in `make check`.
+    """Return the number of examples: `count` in `make soak`, a third of it in `make test`, a twentieth in `make check`.
 
     `always`: all of them in `make test`, too; for the properties of audience, own words, forgetting and the parser.
     """

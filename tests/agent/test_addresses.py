@@ -368,6 +368,7 @@ def test_an_address_is_found_however_deep_it_lies_and_whatever_lies_beside_it(be
     assert "https://evil.example/heron" in addresses_in(ToolCall("fetch.get", {"x": value}))
 
 
+@pytest.mark.slow
 def test_depth_and_number_are_bounded() -> None:
     value: Json = "https://evil.example/heron"
     for _ in range(50_000):

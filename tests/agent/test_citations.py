@@ -99,6 +99,7 @@ results = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300))
 @given(texts, results)
 def test_no_address_is_a_source_that_no_result_brought(text: str, parts: list[list[Reference]]) -> None:

@@ -173,6 +173,7 @@ def _wrote(person: Person, dialogue: Dialogue) -> bool:
     return person.id in {dialogue.people[who].id for who, _ in (*dialogue.messages, dialogue.question) if who >= 0}
 
 
+@pytest.mark.slow
 @given(conversations(), words, words)
 def test_the_systems_section_is_one_and_its_titles_are_its_own(dialogue: Dialogue, forged: str, name: str) -> None:
     parts = dialogue.parts()

@@ -110,6 +110,7 @@ async def test_a_conversation_goes_on_and_another_one_knows_only_what_was_kept(n
         assert "boat" not in (await agent("what did I say about my ship?", person="bob")).replace("my boat?", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1], ids=["in the process", "in a database"])
 async def test_what_was_remembered_stands_before_the_model_in_other_conversations(number: int) -> None:
     keep = '<execute>[{"name": "remember", "args": {"text": "my kayak is teal"}}]</execute>'

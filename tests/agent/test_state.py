@@ -33,6 +33,7 @@ def test_seed_002_an_unknown_key_or_what_is_no_text_is_ignored() -> None:
     assert BEFORE.merged({"mood": "good", "goal": 7, "progress": None, "next_focus": ["x"], "__class__": "x"}) == BEFORE
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from([*KEYS, "mood", "Goal"]), st.text(max_size=5) | st.none() | st.integers()))
 def test_seed_002_a_field_holds_its_old_text_or_a_text_of_the_update(update: dict[str, object]) -> None:
     before, after = asdict(BEFORE), asdict(BEFORE.merged(update))
@@ -74,6 +75,7 @@ def test_agreed_words_quotes_and_addresses_outlive_updates_that_do_not_name_them
     assert kept in summary.key_findings
 
 
+@pytest.mark.slow
 def test_a_long_text_of_naming_words_is_read_in_linear_time() -> None:
     assert len(telling_terms("code word " * 20_000 + '"' * 20_000)) <= 1
 

@@ -14,6 +14,7 @@ def gives(key: str, older: str, newer: str, *, newer_key: str = "", named: bool 
     return gives_another_value(Told(key, older, older), Told(newer_key or key, newer, newer), named=named)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "older", "newer"),
     [
@@ -35,6 +36,7 @@ def test_another_value_of_one_attribute_replaces_the_older_one_in_whatever_words
     assert gives(key, older, newer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "older", "newer"),
     [

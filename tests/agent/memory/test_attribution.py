@@ -100,12 +100,14 @@ def _word(first: str, number: int) -> str:
     return first + "".join(chr(ord("a") + number // 26**place % 26) for place in range(3))
 
 
+@pytest.mark.slow
 @given(SENTENCES)
 @settings(max_examples=examples(100, always=True))
 def test_whatever_somebody_wrote_themselves_may_be_kept_whoever_else_wrote_it_too(text: str) -> None:
     assert said_by(text, ["Well.", text], [text])
 
 
+@pytest.mark.slow
 @given(st.lists(WORDS, min_size=1, max_size=12), st.lists(WORDS, max_size=12))
 @settings(max_examples=examples(100, always=True))
 def test_a_text_of_nothing_but_others_words_is_never_kept(theirs: list[str], own: list[str]) -> None:
@@ -192,6 +194,7 @@ def test_a_letter_tells_plans_apart_and_links_words() -> None:
     assert said_by("nueces y leche", ["me gustan nueces, leche"], ["pan y vino"])
 
 
+@pytest.mark.slow
 @given(st.lists(SENTENCES, max_size=4), st.lists(SENTENCES, max_size=3), st.lists(SENTENCES, min_size=1, max_size=4))
 @settings(max_examples=examples(100, always=True))
 def test_what_was_read_before_changes_no_answer(own: list[str], others: list[str], texts: list[str]) -> None:

@@ -268,6 +268,7 @@ def test_every_chain_ends_and_only_valid_readable_facts_are_shown(writes: list[N
         assert known[id_].scope is Scope.GLOBAL
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=60), max_size=6), st.lists(st.text(max_size=60), max_size=4), st.integers(40, 120))
 def test_no_context_is_larger_than_its_budget(values: list[str], said: list[str], budget: int) -> None:
     facts = written(*(new(str(number), f"key_{number}", value) for number, value in enumerate(values)))

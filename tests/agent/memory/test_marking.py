@@ -44,6 +44,7 @@ def test_a_sentence_that_says_nothing_else_is_mostly_superseded() -> None:
     assert not mostly_superseded("Who knows why the order is approved in Rome but not in Oslo, Bergen or Riga?", stale)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80), st.lists(st.text(max_size=20), max_size=3), st.lists(st.text(max_size=20), max_size=3))
 def test_nothing_but_marks_changes_in_a_text(text: str, gone: list[str], current: list[str]) -> None:
     stale = superseded(gone, current)

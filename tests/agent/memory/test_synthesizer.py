@@ -145,6 +145,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(JSON, max_size=6))
 def test_no_answer_breaks_a_profile_or_its_provenance(items: list[object]) -> None:
     found = SYNTHESIZER.read_insights(insights(*items), SAID)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def test_what_was_taken_back_without_a_successor_stays_taken_back() -> None:
     assert removed((replace(fact, is_valid=False),), ["other"])[0].is_valid is False
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(0, 2), max_size=2)), max_size=10), st.data())
 @settings(max_examples=examples(100, always=True))
 def test_whatever_is_removed_no_link_leads_to_what_is_gone(

@@ -293,6 +293,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @given(
     parts=st.lists(st.tuples(st.sampled_from(PARTS), st.sampled_from(["", "\n", " "])), max_size=6),
     sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5),

@@ -30,6 +30,7 @@ def scan(*pieces: str, several: bool = False) -> tuple[Status, int]:
     return scanner.status, used
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(CONTAINERS, st.text(max_size=5), st.booleans(), st.sampled_from([None, 1]))
 def test_a_value_ends_where_it_ends(value: object, rest: str, ascii_only: bool, indent: int | None) -> None:
@@ -39,6 +40,7 @@ def test_a_value_ends_where_it_ends(value: object, rest: str, ascii_only: bool, 
     assert scan(text[:-1])[0] is Status.MORE
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(CONTAINERS, st.data())
 def test_damaged_json_fails_where_python_fails_or_does_not_end(value: object, data: st.DataObject) -> None:

@@ -31,6 +31,7 @@ def test_what_json_wrote_is_read_and_mending_changes_nothing(value: Json) -> Non
     assert READER.read_mended(text, whole=True) == [value]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(VALUES)
 def test_mended_python_is_what_python_reads_or_refused(value: Json) -> None:

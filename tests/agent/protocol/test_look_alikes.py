@@ -105,6 +105,7 @@ def test_no_cut_changes_what_passes(parts: list[str], sizes: list[int]) -> None:
     assert passed(text, sizes) == passed(text, [1_000_000])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["＜", "[a", "<𝐞", "＜think ", "\n[ ", "＜execute＞", "\n＜/think＞{", "```\n", " "])
 @pytest.mark.timeout(30)
 def test_a_long_text_takes_linear_time(part: str) -> None:

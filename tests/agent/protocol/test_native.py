@@ -344,6 +344,7 @@ def test_behind_an_element_of_code_that_has_ended_calls_run() -> None:
             assert text_of(events) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("marker", ["<|start|>assistant", "<|im_start|>assistant", "<|x|>"])
 def test_a_model_that_repeats_a_marker_without_an_end_is_read_to_its_last_word(marker: str) -> None:
     parser = Parser(tool_names=frozenset({"recall"}))

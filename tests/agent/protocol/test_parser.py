@@ -192,6 +192,7 @@ FRAGMENTS = (
 STREAMS = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=5), max_size=16).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300, always=True), deadline=None)
 @given(STREAMS, st.data(), st.sampled_from([LIMITS, SMALL]))
 def test_no_cut_changes_how_a_random_stream_is_read(stream: str, data: st.DataObject, limits: ParserLimits) -> None:

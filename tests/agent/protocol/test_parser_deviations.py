@@ -15,6 +15,7 @@ def read(pieces: Iterable[str]) -> list[ProtocolEvent]:
     return [*events, *parser.close()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 4, 1_000_000])
 def test_every_deviation_ends_well(size: int) -> None:
     for deviation in DEVIATIONS:

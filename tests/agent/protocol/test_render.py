@@ -158,6 +158,7 @@ CALLS = st.lists(st.builds(ToolCall, TOOLS, st.dictionaries(CLEAN, JSON, max_siz
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(["", "Let me look.", "One.\n\nTwo.", "  indented", "a < b <b>"]), WORKSPACES, CALLS)
 def test_a_step_reads_back(text: str, workspace: Workspace, calls: tuple[ToolCall, ...]) -> None:

@@ -116,6 +116,7 @@ async def test_a_header_that_cannot_be_one_is_never_sent_and_never_shown() -> No
         assert server.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
 async def test_a_proxy_of_the_environment_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with asking(whole(200, {}), proxies=True) as (http, server):

@@ -118,6 +118,7 @@ def test_calls_go_back_as_they_came_with_their_results_behind_them() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_another_model_called_stands_in_our_words_and_roles_alternate_around_it() -> None:
     theirs = NativeContent("chat:other", called(("a", "echo", "{}")).items)
     said = Message(Role.ASSISTANT, "<execute>[]\n</execute>", native=theirs)
@@ -148,6 +149,7 @@ words = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=
 arguments = st.dictionaries(words, words | st.integers() | st.booleans(), max_size=3)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(["echo", "look"]), arguments), min_size=1, max_size=4), st.data())
 def test_however_they_are_cut_calls_arrive_as_they_were_made_and_can_go_back(
     calls: list[tuple[str, dict[str, Any]]], data: st.DataObject

@@ -311,6 +311,7 @@ def test_what_is_kept_can_be_sent(parts: list[object]) -> None:
         assert contents(user("q"), Message(Role.ASSISTANT, "a", native=native), user("r"))[1]["parts"]
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40))
 def test_no_data_of_any_kind_raises(data: str) -> None:
     reader = GeminiReader()

@@ -115,6 +115,7 @@ def test_the_path_names_the_model() -> None:
     assert REALTIME.authorisation("sk-1") == {"authorization": "Bearer sk-1"}
 
 
+@pytest.mark.slow
 def test_every_frame_is_one_that_the_vendors_client_would_send() -> None:
     dialogue = DIALECT.dialogue(CallOptions(Depth.DEEP))
     pictured = Message(Role.USER, "Look", (Image("image/png", b"png"),))
@@ -387,6 +388,7 @@ EVENTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(EVENTS.map(json.dumps) | st.text(max_size=20), max_size=12))
 def test_no_data_of_any_shape_raises(data: list[str]) -> None:
     dialogue = asked()

@@ -279,6 +279,7 @@ def test_any_text_makes_a_valid_request_and_frame(messages: list[Message]) -> No
     )
 
 
+@pytest.mark.slow
 def test_what_we_send_is_what_the_vendors_own_types_allow() -> None:
     picture = Message(Role.USER, "Look", (Image("image/png", b"png"),))
     messages = (TAUGHT, picture, wrote(REASONING, TEXT, CALL, OTHER), user("<results>…"), Message(Role.ASSISTANT, "So"))

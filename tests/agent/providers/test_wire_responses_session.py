@@ -83,6 +83,7 @@ async def test_the_rounds_of_a_turn_send_only_what_is_new() -> None:
     assert [RESULT.format("two") in text for text in third.texts] == [True]
 
 
+@pytest.mark.slow
 async def test_the_tool_is_offered_in_every_round_and_several_calls_are_answered_by_one_text() -> None:
     context = (Message(Role.SYSTEM, teach("echo")), *CONTEXT[1:])
     async with talking(Calls((echo_call("one"), echo_call("two"))), HI) as world:
@@ -155,6 +156,7 @@ async def test_a_socket_that_closes_while_tools_run_costs_one_replay() -> None:
     assert tool.said == ["one", "two"]
 
 
+@pytest.mark.slow
 async def test_where_sockets_are_opened_and_then_closed_the_next_question_goes_over_http() -> None:
     async with talking(HI) as world:
         world.service.closes_with = 1008
@@ -194,6 +196,7 @@ async def test_what_the_vendor_does_not_take_back_is_told_in_words() -> None:
     assert text_of(events) == "Hi"
 
 
+@pytest.mark.slow
 async def test_an_answer_that_broke_is_not_built_on() -> None:
     async with talking(Breaks(("Hel",)), HI) as world:
         await run_turn(world.provider, Echo())
@@ -205,6 +208,7 @@ async def test_an_answer_that_broke_is_not_built_on() -> None:
 # Without a socket
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 403, 404, 426, 429, 503])
 async def test_a_handshake_that_is_refused_is_answered_over_http_and_nobody_notices(status: int) -> None:
     async with talking(ONE, HI, HI) as world:

@@ -59,6 +59,7 @@ def changes(draw: st.DrawFn) -> tuple[str, datetime]:
     return zone, draw(st.sampled_from(turned or days)) - timedelta(hours=12)
 
 
+@pytest.mark.slow
 @given(
     changes(),
     st.frozensets(st.integers(0, 59), min_size=1, max_size=4),

@@ -52,6 +52,7 @@ SLOW: Final[Mapping[str, tuple[Any, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("schema", "args"), SLOW.values(), ids=SLOW)
 @pytest.mark.timeout(30)
 def test_what_a_schema_could_take_long_for_is_left_to_the_server(schema: Any, args: Any) -> None:

@@ -54,6 +54,7 @@ async def said(store: StoreInMemory, text: str, place: Place = DM, conversation:
     await store.ledger.accept(Incoming("s", number, "c", number, conversation, ANNA, place, text, NOON))
 
 
+@pytest.mark.slow
 async def test_recall_finds_what_was_said_in_an_earlier_thread() -> None:
     store = store_in_memory()
     await said(store, "My boat is blue.")
@@ -84,6 +85,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([*TEXTS]), st.sampled_from([ANNA, BO])), max_size=4))
 async def test_what_recall_brings_counts_as_the_least_own_of_all_messages_in_it(
     messages: list[tuple[str, Person]],

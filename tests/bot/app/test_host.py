@@ -212,6 +212,7 @@ async def test_the_host_knows_what_a_person_spent_today_and_this_month() -> None
     assert panel.text == account_text(SpendingAccount(Spent.on([call]), Spent.on([call, call])))
 
 
+@pytest.mark.slow
 async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     service = Service()
     host = service.host

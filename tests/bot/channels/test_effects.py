@@ -87,6 +87,7 @@ DECLARED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("effect", "value"), [*DECLARED, (SHORT, "20"), (SHORT, "60"), (SHORT, "300")])
 @settings(max_examples=examples(100))
 @given(answer=st.one_of(answers, scribbles))

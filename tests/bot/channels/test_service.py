@@ -181,6 +181,7 @@ async def test_a_change_is_undone_by_its_number_and_that_too() -> None:
     assert await world.order("undo 99") == f"no: {channels_texts.NO_SUCH_CHANGE}"
 
 
+@pytest.mark.slow
 async def test_the_history_is_bounded_and_its_numbers_go_on() -> None:
     world = World()
     for number in range(40):

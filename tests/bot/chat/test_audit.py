@@ -133,6 +133,7 @@ async def test_a_call_that_could_not_run_beside_a_waiting_one_is_recorded_too() 
     assert rows == [("1.2", "(no such tool)", "refused", "check"), ("1.1", "echo", "refused", "asker")]
 
 
+@pytest.mark.slow
 async def test_the_name_of_an_unknown_tool_is_treated_like_arguments() -> None:
     named = '<execute>[{"name": "send.swordfish", "args": {}}]</execute>'
     world = Audited([named, "Then not."])
@@ -153,6 +154,7 @@ class Passing(Echo):
         return ToolOutput(str(await Echo.run(self, args, context)), keep=Keep.TURN)
 
 
+@pytest.mark.slow
 async def test_a_call_after_a_result_that_may_not_be_kept_is_recorded_without_arguments() -> None:
     again = f"<execute>{echo_call('Ben hears of the swordfish.')}</execute>"
     world = Audited([CALL, again, NO_SUCH, "Done."], tool=Passing(effect=ToolEffect.READS))
@@ -202,6 +204,7 @@ async def test_calls_that_ran_and_that_could_not_have_one_row_each_in_order() ->
     ]
 
 
+@pytest.mark.slow
 async def test_a_timeout_and_an_approval_for_the_thread_are_distinguished() -> None:
     world = Audited(says, rows=(), limits=TurnWorkerLimits(sweep_s=CONSENT_TIME.total_seconds() / 4))
     async with world.serving() as turns:

@@ -124,6 +124,7 @@ def test_a_terminal_gets_text_and_others_get_json_unless_a_setting_says_otherwis
 ON_A_LINE = st.characters(exclude_characters="\n")
 
 
+@pytest.mark.slow
 @example(["secret \udcff of no encoding"], "", "")
 @given(st.lists(st.text(ON_A_LINE, min_size=8, max_size=20), min_size=1, max_size=3), st.text(), st.text())
 def test_no_secret_is_left_in_a_json_line_and_each_line_is_valid(secrets: list[str], before: str, after: str) -> None:

@@ -84,6 +84,7 @@ async def test_edits_of_three_processes_stay_within_one_budget_and_use_most_of_i
     assert min(shares) >= 0.6 * max(shares)
 
 
+@pytest.mark.slow
 async def test_a_single_reply_asks_the_database_once_for_several_edits(fleet: Fleet) -> None:
     one, _ = await fleet.processes("one", "two")
     calls = await fleet.edits([(one, "reply")], 15)

@@ -76,6 +76,7 @@ async def test_two_processes_together_accept_no_more_orders_than_one(fleet: Flee
     assert [await process.obeys() for process in (two, two, one)] == [True, True, False]
 
 
+@pytest.mark.slow
 async def test_two_processes_together_store_no_more_context_messages_than_one(fleet: Fleet) -> None:
     stored = [await process.gate.admit_context(said("talk", person="ann")) for process in (await fleet.two()) * 2]
     assert stored == [True, True, False, False]

@@ -85,6 +85,7 @@ async def test_a_head_without_end_is_refused() -> None:
         writer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent", [b"", b"GET / HTTP/1.1\r\nHost: here\r\nX-", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n"]
 )
@@ -104,6 +105,7 @@ async def test_connections_that_are_kept_open_keep_nobody_out_and_take_few_files
                 assert await reader.read() == b""
 
 
+@pytest.mark.slow
 async def test_a_connection_that_is_answered_is_not_closed_for_others() -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 

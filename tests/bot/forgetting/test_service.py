@@ -69,6 +69,7 @@ class World:
         return [message.text for _, message in self.store.messages]
 
 
+@pytest.mark.slow
 async def test_it_says_how_much_and_what_before_it_erases_exactly_that() -> None:
     world = World()
     await answered(world.store, said("the Apollo boat"), "noted")
@@ -130,6 +131,7 @@ class SlowForgetting(SqlForgetting):
         return await super().preview(plan, watch)
 
 
+@pytest.mark.slow
 async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
     store = store_in_memory()
     slow = SlowForgetting(store)
@@ -261,6 +263,7 @@ async def test_a_stop_here_while_others_are_asked_for_theirs_is_not_lost() -> No
     assert world.store.chosen == {}
 
 
+@pytest.mark.slow
 async def test_what_is_being_erased_is_not_stopped_by_another_process_either() -> None:
     store = store_in_memory()
     slow, slow_search = SlowErasing(store), SlowForgetting(store)
@@ -339,6 +342,7 @@ class SlowErasing(SqlForgetting):
         return await super().forget(plan, now, replies=replies, related=related, limit=limit)
 
 
+@pytest.mark.slow
 async def test_what_is_being_erased_is_no_longer_stopped_and_its_person_is_told_that_it_takes_a_while() -> None:
     store = store_in_memory()
     slow = SlowErasing(store)
@@ -360,6 +364,7 @@ async def test_what_is_being_erased_is_no_longer_stopped_and_its_person_is_told_
     assert receipt.text.startswith("Forgotten: 2 messages")
 
 
+@pytest.mark.slow
 async def test_the_question_and_the_receipt_count_the_same_threads() -> None:
     """Of three threads with erased messages, only one ends up empty."""
     store = store_in_memory()
@@ -377,6 +382,7 @@ async def test_the_question_and_the_receipt_count_the_same_threads() -> None:
     assert ", in 3 threads. A search" in receipt.text
 
 
+@pytest.mark.slow
 async def test_what_has_changed_meanwhile_is_asked_again() -> None:
     world = World()
     await answered(world.store, said("the Apollo boat"), "noted")
@@ -398,6 +404,7 @@ async def test_where_there_is_nothing_it_asks_nothing() -> None:
     assert not thread.token
 
 
+@pytest.mark.slow
 async def test_running_answers_are_taken_back_before_their_thread_is_forgotten() -> None:
     world = World()
     await answered(world.store, said("my boat"), "noted")
@@ -487,6 +494,7 @@ async def test_of_a_flood_of_edits_the_last_of_each_message_is_kept_at_the_rate_
     assert [text for text in world.texts if text != "noted"] == [f"train {n}, for the time 19" for n in range(5)]
 
 
+@pytest.mark.slow
 async def test_an_edit_that_need_not_wait_takes_the_place_of_one_that_does() -> None:
     world = World()
     post = said("boat")
@@ -511,6 +519,7 @@ async def test_what_was_never_said_to_the_bot_is_neither_counted_nor_kept() -> N
     assert world.texts == ["train", "noted"]
 
 
+@pytest.mark.slow
 async def test_an_operator_edits_as_much_as_they_like() -> None:
     world = World()
     post = said("boat")

@@ -161,6 +161,7 @@ async def test_a_page_is_asked_for_by_its_version_and_its_words_are_replaced_whe
         assert (after.id != before.id, after.time > before.time, after.by) == (True, True, before.by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behave", "why"),
     [
@@ -278,6 +279,7 @@ async def test_without_the_web_one_sentence_says_what_to_do() -> None:
     assert (answered.text, answered.refused) == (knowledge_texts.NO_LINKS, True)
 
 
+@pytest.mark.slow
 async def test_few_pages_are_looked_at_in_each_turn_and_all_in_the_end() -> None:
     many = {f"a.example/{n}": answer(f"Page {n}.".encode()) for n in range(MAX_FETCHES + 3)}
     async with town(many) as here:

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,6 +54,7 @@ async def keep(store: StoreInMemory, clock: FakeClock, kept: Kept, thing: str) -
     assert await store.profiles.save(partition, opened(profile, added, everywhere=kept.everywhere))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(

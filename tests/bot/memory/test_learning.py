@@ -152,6 +152,7 @@ async def test_a_prompt_holds_what_one_person_wrote_for_one_audience_and_nothing
     assert "The bot's own words." not in str(world.provider.requests)
 
 
+@pytest.mark.slow
 async def test_seed_000_every_third_interaction_is_followed_by_a_synthesis() -> None:
     merge = json.dumps({"actions": [{"do": "merge", "entries": [1, 2], "text": "Rust and C"}]})
     world = World([tells("Rust"), tells("C"), tells("boats"), merge, NOTHING])
@@ -281,6 +282,7 @@ async def test_a_rehearsal_that_is_chosen_meanwhile_leaves_what_waits() -> None:
     assert await world.goals() == ("Rust", "boats")
 
 
+@pytest.mark.slow
 async def test_long_messages_go_in_several_calls() -> None:
     world = World(lambda _: NOTHING)
     await world.hear(*["word " * 1_000] * 9)

@@ -58,6 +58,7 @@ async def test_a_turn_that_is_begun_anew_after_a_crash_says_it_again_in_its_own_
     assert (await notice.line(ended(7))).text == memory_texts.LEARNS
 
 
+@pytest.mark.slow
 async def test_whoever_is_forgotten_is_told_anew() -> None:
     store = store_in_memory()
     told = ToldTurns(store, FakeClock())

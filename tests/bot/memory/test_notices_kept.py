@@ -57,6 +57,7 @@ async def test_what_people_write_does_not_become_markdown(store: Store) -> None:
     assert r"\*blue\*" in (await kept(store).line(ended(turn))).text
 
 
+@pytest.mark.slow
 async def test_taken_back_it_is_gone_and_what_it_had_superseded_holds_again_and_once_only(store: Store) -> None:
     await remembered(store, "Friday", "deadline")
     turn = await remembered(store, "Monday", "deadline", minutes=1)

@@ -196,6 +196,7 @@ async def test_used_everywhere_is_an_entry_in_all_replies_to_its_person_and_in_n
     assert (await office.store.profiles.readable("ann", anywhere)).entries == ()
 
 
+@pytest.mark.slow
 async def test_a_correction_of_what_is_used_everywhere_is_used_everywhere(office: Office) -> None:
     await office.learn("sail", TEAM)
     source = await office.store.hear(said("The boat is blue.", place=TEAM))
@@ -309,6 +310,7 @@ async def test_long_lists_come_in_pages(office: Office) -> None:
     assert "`/memory page 2`" in memory_panel(first).parts[-1].text
 
 
+@pytest.mark.slow
 async def test_what_is_decided_on_a_page_leaves_the_list_on_it(office: Office) -> None:
     for number in range(2 * PAGE + 1):
         await office.learn(f"island {number}", kind=ProfileField.INTERESTS)
@@ -395,6 +397,7 @@ async def test_lists_that_are_made_at_once_give_no_number_twice(office: Office) 
         await store.close()
 
 
+@pytest.mark.slow
 async def test_what_was_deleted_comes_back_within_a_minute_under_its_number(office: Office) -> None:
     for text in ("sail", "row", "swim"):
         await office.learn(text)

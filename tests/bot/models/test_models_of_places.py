@@ -82,6 +82,7 @@ async def reply_to(models: ModelService, store: StoreInMemory, incoming: Incomin
     return "\n".join(surface.wall.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("allowed", [(), ("ollama:small",)], ids=["no choice is left", "another choice is left"])
 @pytest.mark.parametrize("place", [PUBLIC, dm("ann")], ids=["channel", "direct messages"])
 @pytest.mark.parametrize("kind", [TurnKind.QUESTION, TurnKind.POSTED, TurnKind.SCHEDULED, TurnKind.AMBIENT])

@@ -135,6 +135,7 @@ async def asked(port: int, path: str) -> tuple[int, object]:
         return answer.status_code, answer.json()
 
 
+@pytest.mark.slow
 async def test_a_supervisor_gets_an_http_answer_while_the_loop_is_stalled() -> None:
     parts, clock, port = Parts(), FakeClock(auto=False), free_port()
     async with supervised(clock, ("127.0.0.1", port), {}) as alive:

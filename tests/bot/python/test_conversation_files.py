@@ -29,6 +29,7 @@ async def run(talk: Conversation, code: str, context: ToolContext = CONTEXT) -> 
     return (await talk.tool(CPythonEngine()).run({"code": code}, context)).text
 
 
+@pytest.mark.slow
 async def test_a_later_run_finds_what_an_earlier_one_saved() -> None:
     talk = conversation((3, "sales.csv", SALES))
     await run(talk, SAVES)
@@ -40,6 +41,7 @@ async def test_a_later_run_finds_what_an_earlier_one_saved() -> None:
     assert output.words is Provenance.FOREIGN
 
 
+@pytest.mark.slow
 async def test_a_file_is_saved_with_all_that_it_was_made_from() -> None:
     talk = conversation((3, "sales.csv", SALES))
     await run(talk, SAVES, replace(CONTEXT, sources=(5,), documents=(6,)))
@@ -52,6 +54,7 @@ async def test_a_file_is_saved_with_all_that_it_was_made_from() -> None:
     assert later.documents == (6,)
 
 
+@pytest.mark.slow
 async def test_code_can_change_and_remove_what_it_saved() -> None:
     talk = conversation()
     await run(talk, f'{SAVES}\nopen("/out/old.csv", "w").write("x")')
@@ -78,6 +81,7 @@ async def test_after_a_result_that_may_not_be_kept_neither_is_a_file_and_the_mod
 APPENDS = 'open("/out/log.txt", "a").write("x")\nNone'
 
 
+@pytest.mark.slow
 async def test_a_call_that_runs_again_after_a_kill_does_not_run_its_code_again() -> None:
     """Its files had been saved when the process was killed, but its result had not."""
     talk, engine = conversation(), CPythonEngine()
@@ -105,6 +109,7 @@ async def test_a_run_that_is_stopped_leaves_nothing() -> None:
     assert talk.saved.contents == {"sums.csv": b"month,sum\njuly,3\n"}
 
 
+@pytest.mark.slow
 async def test_a_file_of_the_askers_own_data_is_not_there_for_others() -> None:
     talk = conversation()
     await run(talk, SAVES, replace(CONTEXT, drawn_from=f"person:{ANN.id}"))
@@ -115,6 +120,7 @@ async def test_a_file_of_the_askers_own_data_is_not_there_for_others() -> None:
     assert "sums.csv" not in output.text, "its name may say what it is about"
 
 
+@pytest.mark.slow
 async def test_a_result_of_a_private_file_is_for_its_reader_alone() -> None:
     talk = conversation((3, "a.csv", b"1"))
     await run(talk, SAVES, replace(CONTEXT, drawn_from=f"person:{ANN.id}"))
@@ -122,6 +128,7 @@ async def test_a_result_of_a_private_file_is_for_its_reader_alone() -> None:
     assert talk.saved.changes[-1].drawn_from == f"person:{ANN.id}"
 
 
+@pytest.mark.slow
 async def test_a_file_goes_with_the_attached_file_that_it_was_made_from() -> None:
     talk = conversation((3, "sales.csv", SALES))
     await run(talk, SAVES)
@@ -131,6 +138,7 @@ async def test_a_file_goes_with_the_attached_file_that_it_was_made_from() -> Non
     assert talk.saved.files == []
 
 
+@pytest.mark.slow
 async def test_while_its_source_cannot_be_read_a_file_is_not_given_but_stays() -> None:
     talk = conversation((3, "sales.csv", SALES))
     await run(talk, SAVES)
@@ -140,6 +148,7 @@ async def test_while_its_source_cannot_be_read_a_file_is_not_given_but_stays() -
     assert "july,3" in await run(talk, READS)
 
 
+@pytest.mark.slow
 async def test_a_source_that_is_long_ago_is_checked_too() -> None:
     talk = conversation((3, "sales.csv", SALES))
     await run(talk, SAVES)
@@ -152,6 +161,7 @@ async def test_a_source_that_is_long_ago_is_checked_too() -> None:
     assert talk.saved.files == []
 
 
+@pytest.mark.slow
 async def test_a_source_that_is_not_found_is_no_proof_that_it_can_be_read() -> None:
     talk = conversation((3, "sales.csv", SALES))
     await run(talk, SAVES)
@@ -159,6 +169,7 @@ async def test_a_source_that_is_not_found_is_no_proof_that_it_can_be_read() -> N
     assert f"sums.csv: {conversation_files.UNCHECKED}" in await run(talk, "1")
 
 
+@pytest.mark.slow
 async def test_saved_files_count_for_the_limit_of_a_run() -> None:
     talk = conversation()
     await run(talk, 'open("big.bin", "wb").write(bytes(100))\nNone')
@@ -169,6 +180,7 @@ async def test_saved_files_count_for_the_limit_of_a_run() -> None:
     assert f"a.csv: {conversation_files.TOO_MUCH}" in output.text
 
 
+@pytest.mark.slow
 async def test_two_files_that_cannot_both_be_there_are_told() -> None:
     talk = conversation()
     await run(talk, 'open("a", "w").write("1")\nNone')

@@ -90,6 +90,7 @@ async def test_code_reads_a_file_of_the_conversation_and_prints() -> None:
     assert output.read == ()
 
 
+@pytest.mark.slow
 async def test_without_files_the_result_belongs_to_the_place_and_adds_nobodys_words() -> None:
     output = await conversation().tool(CPythonEngine()).run({"code": "6 * 7"}, CONTEXT)
     assert output.text == f"{texts.PRINTED}\n42"

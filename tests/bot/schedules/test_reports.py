@@ -35,6 +35,7 @@ async def days(world: World, count: int, report: str) -> list[str]:
     return world.shown(asked)
 
 
+@pytest.mark.slow
 async def test_an_answer_is_posted_if_its_rule_says_so_of_it_and_the_last_that_was() -> None:
     world = World(["Two.", "One", "Three.", "Three."], rules=[LONGER])
     assert await days(world, 4, "longer") == ["Two.", "Three."]
@@ -99,6 +100,7 @@ def test_words_that_name_no_rule_belong_to_the_question() -> None:
     assert (rule.name, rest) == ("", "every day at 9:00 | sum up")
 
 
+@pytest.mark.slow
 async def test_what_has_not_changed_is_not_posted_again() -> None:
     world = World(["It is up.", "it is  up!", "NOTHING_TO_REPORT", "It is down.", "It is up."])
     assert await days(world, 5, "changed") == ["It is up.", "It is down.", "It is up."]

@@ -347,6 +347,7 @@ async def test_a_schedule_ends_even_if_its_person_cannot_be_notified() -> None:
     assert (await world.now(news)).state is ScheduleState.ENDED
 
 
+@pytest.mark.slow
 async def test_over_budget_questions_are_skipped_with_one_notice_a_day_and_reminders_come() -> None:
     world = World(spent="Your budget is used up.")
     hourly = Timing("UTC", rule="0 * * * *")
@@ -417,6 +418,7 @@ async def test_after_a_jump_ahead_nothing_begins_for_a_moment_and_a_jump_back_re
         assert len(world.shown(plants)) == 2
 
 
+@pytest.mark.slow
 async def test_replicas_deliver_each_occurrence_once() -> None:
     world = World()
     schedules = [await world.keep(f"Thing {number}.") for number in range(30)]
@@ -566,6 +568,7 @@ async def test_a_rule_without_an_end_says_before_that_it_lapses_and_asks_at_its_
     assert (one.state, one.next) == (ScheduleState.PAUSED, None)
 
 
+@pytest.mark.slow
 async def test_a_check_that_finds_nothing_new_tells_once_that_it_lapses() -> None:
     world = World(["New."], looks=["one"] * 99)
     timing = replace(DAILY, until=world.clock.now() + timedelta(days=17), lapses=True)

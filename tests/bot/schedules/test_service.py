@@ -209,6 +209,7 @@ class CountingExecutor(ThreadPoolExecutor):
         return super().submit(*args, **options)
 
 
+@pytest.mark.slow
 async def test_long_words_are_read_outside_of_the_event_loop_also_to_learn_whether_a_zone_is_needed() -> None:
     service, executor = AnnsCommands(), CountingExecutor(1)
     asyncio.get_running_loop().set_default_executor(executor)
@@ -242,6 +243,7 @@ async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:
     assert (question.definition.kind, question.definition.timing.rule) == (ScheduleKind.QUESTION, "0 8 * * 1")
 
 
+@pytest.mark.slow
 async def test_people_change_only_their_own_and_operators_see_times_and_places_without_words() -> None:
     service = AnnsCommands()
     await service.remind("tomorrow at 9:00 secret errand")

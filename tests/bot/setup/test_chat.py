@@ -164,6 +164,7 @@ async def test_a_store_that_cannot_be_opened_ends_the_prompt_at_once(keys: PipeI
     assert opening.closed
 
 
+@pytest.mark.slow
 async def test_what_was_left_is_shown_before_the_prompt_comes_back_with_what_was_half_written(keys: PipeInput) -> None:
     opening, bot = Opening(), FakeChatBot(left={"old": "It is blue."})
     echo = Echo("ques")

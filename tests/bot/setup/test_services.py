@@ -96,6 +96,7 @@ def here(managers: ServiceManagers, home: Path, platform: str = "linux", user: i
     return Services(("/bin/cogency",), home, user, managers.environ, platform, **more)
 
 
+@pytest.mark.slow
 async def test_only_managers_that_answer_are_offered(tmp_path: Path) -> None:
     managers = ServiceManagers(tmp_path / "bin")
     assert await here(managers, tmp_path).available() == []

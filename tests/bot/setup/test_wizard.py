@@ -323,6 +323,7 @@ def test_each_vendor_has_a_page_for_its_keys() -> None:
         assert endpoint.key_page.startswith("https://") is endpoint.key_required
 
 
+@pytest.mark.slow
 async def test_who_can_ask_and_what_it_costs_is_asked_and_wrong_ids_are_asked_again(tmp_path: Path) -> None:
     dotenv = tmp_path / ".env"
     async with FakeSlack(FastClock()) as slack, ModelServer(compatible) as server:
@@ -349,6 +350,7 @@ def with_systemd(folder: Path, restart: tuple[int, str] = (0, "")) -> tuple[Serv
     return managers, Services(("/bin/cogency",), folder, 1000, managers.environ, "linux")
 
 
+@pytest.mark.slow
 async def test_a_service_is_shown_before_it_is_written_and_gets_what_only_the_environment_sets(tmp_path: Path) -> None:
     dotenv = tmp_path / ".env"
     managers, services = with_systemd(tmp_path)
@@ -378,6 +380,7 @@ async def test_without_consent_no_service_is_written(tmp_path: Path, answer: tup
     assert ("Start it now", "n") not in person.answers, "it is asked all the same"
 
 
+@pytest.mark.slow
 async def test_a_service_that_does_not_start_says_why_and_where_its_log_is(tmp_path: Path) -> None:
     _, services = with_systemd(tmp_path, (1, "Job for cogency.service failed."))
     async with FakeSlack(FastClock()) as slack:

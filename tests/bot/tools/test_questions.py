@@ -154,6 +154,7 @@ async def test_nobody_else_is_told_that_there_is_a_question() -> None:
         assert not waiting.done()
 
 
+@pytest.mark.slow
 async def test_a_form_of_any_size_is_shown_whole_beside_what_was_filled_in_or_to_nobody() -> None:
     hostile: Json = {"type": "string", "title": "*_" * 60, "description": "[<" * 200, "minLength": 2}
     kind: Json = {"type": "string", "title": "A field of usual length, no more", "description": "What it is. " * 9}

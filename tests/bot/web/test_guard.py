@@ -133,6 +133,7 @@ addresses = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(500))
 @given(addresses)
 def test_what_python_calls_private_is_never_of_the_public_web(address: IPAddress) -> None:

@@ -169,6 +169,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(anything)
 def test_whatever_an_engine_lists_what_is_found_is_bounded_and_on_lines(listed: object) -> None:

@@ -84,6 +84,7 @@ async def test_one_han_character_finds_every_message_with_it(either: Store) -> N
     assert set(await texts_found(either, "京")) == {TEXTS[1], TEXTS[2]}
 
 
+@pytest.mark.slow
 @given(query=st.text(alphabet=st.characters(exclude_categories=()), max_size=30))
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_text_is_a_valid_message_and_a_valid_query_that_finds_it(either: Store, query: str) -> None:
@@ -162,6 +163,7 @@ async def test_a_message_without_words_is_not_found_beside_a_match(either: Store
     assert await searched(either, "boat") == ["Look, a boat"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [None, 1], ids=["their own", "what is shared"])
 async def test_a_search_never_reads_through_all_messages(store: Store, place: int | None) -> None:
     await answered(store, said("my boat"), "your boat")
@@ -208,6 +210,7 @@ def _thread(person: str, place: Place | None, number: int) -> tuple[str, Place]:
     return ("wandering" if number == 3 else f"{label(place.audience)} {number}"), place
 
 
+@pytest.mark.slow
 @given(said_=messages, asker=people, asked_in=st.none() | rooms, readable=st.frozensets(groups), current=threads)
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_someone_elses_question_never_finds_my_dm(
@@ -278,6 +281,7 @@ texts = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(kept=texts, removed=texts)
 def test_of_a_removed_entry_nothing_is_left_in_the_lists_of_sqlite(kept: list[str], removed: list[str]) -> None:
     """FTS5 keeps no text, so it takes out what it is told: less or more would stay in the lists for good."""

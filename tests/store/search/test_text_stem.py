@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def stems_of_sqlite(some: list[str]) -> list[str]:
         return [term for (term,) in connection.execute("SELECT term FROM terms ORDER BY doc")]
 
 
+@pytest.mark.slow
 @given(st.lists(words, min_size=20, max_size=400))
 @settings(max_examples=examples(60))
 def test_a_stem_is_that_of_sqlite(some: list[str]) -> None:

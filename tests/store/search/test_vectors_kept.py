@@ -83,6 +83,7 @@ async def test_another_model_takes_the_place_of_the_one_before(talked: Store) ->
     assert await meant(talked, "boat") == []
 
 
+@pytest.mark.slow
 async def test_a_vector_falls_with_its_message(talked: Store) -> None:
     assert await talked.database.read(kept)
     await talked.forgetting.forget(Everything("ann"), START)
@@ -149,6 +150,7 @@ async def test_what_was_said_first_is_found_among_more_than_were_ever_compared(e
     assert hits[0].message.id == oldest
 
 
+@pytest.mark.slow
 async def test_both_engines_compare_as_an_exact_search_does(either: Store) -> None:
     await answered(either, said("a message", conversation="a"), "Oh.")
     dice = random.Random(2)
@@ -162,6 +164,7 @@ async def test_both_engines_compare_as_an_exact_search_does(either: Store) -> No
         assert found[: len(exact)] == exact
 
 
+@pytest.mark.slow
 async def test_of_more_messages_more_are_compared_exactly(either: Store) -> None:
     """The nearest of all may share few signs with what is meant; among very many that is no rare case."""
     await answered(either, said("a message", conversation="a"), "Oh.")

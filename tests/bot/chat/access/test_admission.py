@@ -108,6 +108,7 @@ async def test_an_accepted_event_is_not_refused_when_it_is_redelivered() -> None
     assert "today's budget" in str(await gateway.refused(said("?")))
 
 
+@pytest.mark.slow
 async def test_forgetting_everything_does_not_reset_the_rates() -> None:
     gateway = Gateway(AdmissionRules(surges=TWO_A_MINUTE))
     for question in ("1", "2"):

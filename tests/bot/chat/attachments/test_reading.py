@@ -221,6 +221,7 @@ async def test_beside_something_that_can_be_read_it_is_a_line_for_the_model() ->
     assert [quoted.text for quoted in attached.quoted] == [kinds.not_read("audio/ogg", 9, kinds.UNHEARD), "words"]
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=300), st.text(max_size=20), st.sampled_from(["", "text/plain", "image/png", "audio/ogg"]))
 async def test_any_file_is_a_picture_or_a_line(content: bytes, name: str, media_type: str) -> None:
     async def fetch(address: str, most: int) -> bytes | None:  # noqa: ARG001 -- the port's

@@ -131,6 +131,7 @@ def answers_with_code(draw: st.DrawFn) -> tuple[str, str]:
     return f"{before}{opening}```{info}\n{code}{margin}```{after}", code
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(500))
 @given(answers_with_code(), st.sampled_from(MarkdownReader))
 def test_code_stays_as_it_was_written_for_every_reader(answer: tuple[str, str], reader: MarkdownReader) -> None:

@@ -322,6 +322,7 @@ async def test_a_page_that_locks_inside_a_fence_is_followed_by_the_fence_opened_
     assert rest.startswith("```py\n")
 
 
+@pytest.mark.slow
 async def test_after_a_restart_the_same_pages_are_edited() -> None:
     stage = Stage()
     stage.surface.wall = {"a": "half an ans", "b": "something old"}
@@ -521,6 +522,7 @@ async def test_an_old_page_that_is_locked_is_replaced_and_deleted() -> None:
     assert stage.surface.wall == {"page-7-1": WORDS}
 
 
+@pytest.mark.slow
 async def test_a_page_is_stored_before_anything_else_is_written() -> None:
     stage = Stage()
     async with stage.live() as live:
@@ -654,6 +656,7 @@ async def test_a_reply_without_text_shows_nothing() -> None:
     assert stage.surface.calls == []
 
 
+@pytest.mark.slow
 async def test_a_growing_reply_can_be_stopped_and_what_is_offered_at_its_end_stands_below_the_last_page() -> None:
     stage = Stage(BUTTONED)
     async with stage.live() as live:

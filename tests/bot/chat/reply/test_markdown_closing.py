@@ -185,6 +185,7 @@ def test_a_text_is_cut_with_its_open_markup_closed(text: str, shown: str) -> Non
     assert cut_markdown(text, 40) == shown
 
 
+@pytest.mark.slow
 @given(answers, st.integers(40, 600))
 @settings(max_examples=examples(300))
 def test_a_cut_text_keeps_its_limit_and_leaves_no_fence_open(text: str, limit: int) -> None:

@@ -34,6 +34,7 @@ def test_what_is_shown_is_the_text(chars: int) -> None:
     assert len(texts) <= chars // 1_000 + 1
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(answers, LIMITS)
 @example(

@@ -56,6 +56,7 @@ def marks_at_items(page: str) -> Iterator[str]:
             yield mark[0]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(nested_lists(), st.sampled_from([400, 1_000, 2_000]))
 def test_each_line_of_a_list_is_a_list_item_on_its_page_too(text: str, limit: int) -> None:
@@ -66,6 +67,7 @@ def test_each_line_of_a_list_is_a_list_item_on_its_page_too(text: str, limit: in
     assert [mark for page in texts for mark in marks_at_items(page)] == [*marks_at_items(text)]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(nested_lists(), st.data())
 def test_wherever_a_page_has_to_end_the_next_one_goes_on_with_the_list(text: str, data: st.DataObject) -> None:
@@ -81,6 +83,7 @@ def test_wherever_a_page_has_to_end_the_next_one_goes_on_with_the_list(text: str
     assert [mark for page in texts for mark in marks_at_items(page)] == [*marks_at_items(text)]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(nested_lists(), st.integers(1, 60))
 def test_while_a_list_grows_full_pages_stay_and_the_end_is_the_same(text: str, chunk: int) -> None:

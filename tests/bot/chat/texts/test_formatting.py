@@ -67,6 +67,7 @@ def test_the_zones_offered_are_ordered_from_west_to_east_with_their_local_time()
     assert zone_options(NOON.replace(month=7))["Europe/Berlin"].startswith("14:00, UTC+02:00")
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(zone_names())))
 def test_a_zone_is_found_by_its_name_in_any_spelling(name: str) -> None:
     assert zone_named(f" {name.upper().replace('_', ' ')} ") == name

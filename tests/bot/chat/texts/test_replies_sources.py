@@ -13,6 +13,7 @@ from tests.fakes.answers import answers
 _title = st.text(alphabet="ab [](*`\n#船", max_size=40)
 
 
+@pytest.mark.slow
 @given(answers, st.lists(_title, max_size=4), st.booleans())
 @settings(max_examples=examples(200))
 def test_an_answer_is_the_same_once_its_sources_are_taken_off(answer: str, titles: list[str], is_cited: bool) -> None:

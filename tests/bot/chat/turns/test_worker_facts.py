@@ -187,6 +187,7 @@ class Told(World):
             pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("of", "place"), [(TEAM, TEAM), (TEAM, CLUB), (CLUB, HERS), (HERS, HERS)])
 async def test_a_reply_from_a_document_counts_as_relayed_for_who_reads_there_and_teaches_nothing(
     of: Place, place: Place
@@ -208,6 +209,7 @@ async def test_a_reply_from_a_document_counts_as_relayed_for_who_reads_there_and
     assert world.echo.said == []  # the bot's next answer repeats the document in its own words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("finds", [True, False])
 async def test_beside_a_found_passage_a_yes_of_the_operator_is_asked_for_and_without_one_it_counts(
     *, finds: bool

@@ -6,6 +6,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience
@@ -139,6 +141,7 @@ def tells_all(messages: Sequence[Message]) -> str:
     return json.dumps({"insights": found, "actions": []})
 
 
+@pytest.mark.slow
 async def test_what_was_told_in_a_dm_is_known_there_and_nowhere_else() -> None:
     store = store_in_memory()
     model = ScriptedProvider(tells_all)
@@ -157,6 +160,7 @@ async def test_what_was_told_in_a_dm_is_known_there_and_nowhere_else() -> None:
     assert not any("Ben in the club" in text for text in contexts)
 
 
+@pytest.mark.slow
 async def test_after_a_thread_is_forgotten_nothing_of_it_is_known_any_more() -> None:
     store = store_in_memory()
     model = ScriptedProvider(tells_all)

@@ -59,6 +59,7 @@ def are_inside(drawing: ET.Element, some: Sequence[Mapping[str, float]]) -> bool
     )
 
 
+@pytest.mark.slow
 @given(labels, labels, stacks())
 @settings(max_examples=examples(60), deadline=None)
 def test_parts_of_bars_are_inside_and_as_high_together_as_what_they_show(

@@ -78,6 +78,7 @@ async def test_behind_tls_the_cookie_is_for_this_host_alone(store: Store, clock:
     assert all(part in entered.headers["set-cookie"] for part in ("Secure", "Path=/", "HttpOnly"))
 
 
+@pytest.mark.slow
 async def test_a_session_ends_when_nobody_looks_and_after_a_day_at_work(
     store: Store, clock: FakeClock, browser: OperatorBrowser
 ) -> None:
@@ -229,6 +230,7 @@ async def test_one_client_waits_when_it_asks_too_much_and_others_do_not(
     await browser.sign_in(store, clock)
 
 
+@pytest.mark.slow
 async def test_links_are_not_guessed_at(store: Store, clock: FakeClock, browser: OperatorBrowser) -> None:
     link = await new_link(store, clock)
     statuses = [(await browser.get(f"/enter/{new_secret()}")).status_code for _ in range(int(AT_ONCE))]
@@ -241,6 +243,7 @@ async def test_links_are_not_guessed_at(store: Store, clock: FakeClock, browser:
 ADDRESS = "https://operate.example.com"
 
 
+@pytest.mark.slow
 async def test_strangers_behind_the_same_proxy_do_not_keep_an_operators_link_from_working(
     store: Store, clock: FakeClock
 ) -> None:

@@ -40,6 +40,7 @@ async def shown(sources: OperatorSources, path: str, query: Mapping[str, str] | 
     return answer.values
 
 
+@pytest.mark.slow
 async def test_the_audit_goes_back_page_by_page_with_names_and_without_arguments(
     store: Store, clock: FakeClock
 ) -> None:

@@ -17,6 +17,7 @@ from tests.fakes.discord_spec import problems
 from tests.fakes.recording_host import recording_host
 
 
+@pytest.mark.slow
 async def test_the_registration_of_every_command_is_as_discord_describes_it() -> None:
     client = discord.Client(intents=discord.Intents(guilds=True))
     tree, host, clock, settings = CommandTree(client), recording_host(), FakeClock(), DiscordOptions(Secret("t"))

@@ -69,6 +69,7 @@ async def test_of_a_channel_that_was_deleted_or_is_no_channel_of_a_server_nobody
     assert await read(fake, BO, "999", "71", "no number") == {"999": False, "71": False, "no number": False}
 
 
+@pytest.mark.slow
 async def test_while_discord_does_not_answer_nothing_is_known(fake: FakeDiscord) -> None:
     fake.rest.fail("GET", f"/guilds/{GUILD}/members/{BO}", 403)
     assert await read(fake, BO, STAFF) == {}

@@ -121,6 +121,7 @@ STOPS: dict[str, tuple[Change, Occurrence, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", STOPS)
 async def test_what_was_taken_away_a_moment_ago_ends_it_with_a_reason(what: str) -> None:
     change, occurrence, why = STOPS[what]

@@ -74,6 +74,7 @@ def _is_well_made(part: dict[str, Any]) -> bool:
     return ids and rows and options and (part["type"] != 10 or bool(part["content"]))
 
 
+@pytest.mark.slow
 @given(TEXTS, st.lists(ENTRIES, max_size=PAGE, unique_by=lambda one: one.key), st.integers(1, 999), st.booleans())
 def test_a_page_of_the_list_fits_a_panel(text: str, entries: list[ShownEntry], page: int, undone: bool) -> None:
     answer = MemoryAnswer(text, tuple(entries), page, page + 1, undo="p:2147483648-deadbeef" if undone else "")
@@ -86,6 +87,7 @@ def test_an_entry_fits_a_panel_with_all_that_may_be_decided_about_it(entry: Show
     assert fits(memory_panel(answer, ENTRY_CHARS), memory.COMMAND)
 
 
+@pytest.mark.slow
 @given(
     MENUS,
     st.booleans(),
@@ -109,6 +111,7 @@ def test_any_text_fits_a_panel(text: str) -> None:
 # The ids of buttons
 
 
+@pytest.mark.slow
 @given(st.integers(0, PERSON * 2 - 1), st.sampled_from([*COMMANDS]), st.text(WORDS, max_size=MAX_TOKEN_CHARS))
 def test_a_button_says_by_its_id_what_it_tells_its_command(person: int, command: AnyCommand, words: str) -> None:
     flags = {one.name: True for one in command.arguments if one.kind is ArgumentKind.FLAG}

@@ -138,6 +138,7 @@ _WORDS = (
 _PIECES = st.sampled_from([*_WORDS.split(), " ", "\t", "\n"])
 
 
+@pytest.mark.slow
 @given(st.lists(_PIECES, min_size=1, max_size=12).map("".join), st.sampled_from([SLACK, OWN]))
 def test_whatever_is_asked_lies_under_the_files_of_a_known_host(url: str, base: str) -> None:
     found = file_url(url, base)

@@ -135,6 +135,7 @@ QUESTIONS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(CHANNELS, min_size=4, max_size=4), st.lists(QUESTIONS, min_size=1, max_size=4))
 @settings(max_examples=examples(200), deadline=None)
 def test_nothing_reaches_the_model_that_its_asker_and_all_who_read_the_answer_cannot_read(

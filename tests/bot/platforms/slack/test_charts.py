@@ -62,6 +62,7 @@ def test_what_slack_would_not_show_as_it_is_has_no_block(chart: Chart) -> None:
 texts = st.text(max_size=24)
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from(ChartKind), st.lists(texts | st.floats(-1e6, 1e6), min_size=1, max_size=22))
 def test_every_block_keeps_to_slacks_limits(data: st.DataObject, kind: ChartKind, labels: list[str | float]) -> None:
     numbers = st.lists(st.none() | st.floats(0, 1e9), min_size=len(labels), max_size=len(labels)).map(tuple)

@@ -190,6 +190,7 @@ def test_the_rows_of_messages_are_taken_too() -> None:
     assert problems({"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": blocks}) == []
 
 
+@pytest.mark.slow
 def test_as_many_policies_as_there_may_be_stand_on_pages_that_are_turned() -> None:
     listed = "\n".join(f"- {number}. budget {number}: {'at most 50 EUR ' * 30}" for number in range(1, MOST + 1))
     shown, seen = home_page(policy=HomeContent(Panel(f"{memory_texts.POLICY_HEADING}\n\n{listed}"))), ""

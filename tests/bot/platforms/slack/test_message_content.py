@@ -566,6 +566,7 @@ ANY_JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(KEYS), ANY_JSON, max_size=8))
 def test_whatever_a_message_holds_can_be_read(message: dict[str, Any]) -> None:
     shown = content_of(message)

@@ -125,6 +125,7 @@ STOPS: dict[str, tuple[Change, Occurrence, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", STOPS)
 async def test_what_was_taken_away_a_moment_ago_ends_it_with_a_reason(what: str) -> None:
     change, occurrence, why = STOPS[what]
@@ -170,6 +171,7 @@ async def test_who_lost_the_group_that_lets_them_in_is_refused_and_what_is_not_k
         assert await platform.admit(of()) == NotAllowed(reply_texts.NOT_ALLOWED["role"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["users.info", "conversations.info", "conversations.members"])
 async def test_what_slack_does_not_tell_now_is_no_reason_to_end_it(method: str) -> None:
     async with asking() as (slack, _, clock, platform):

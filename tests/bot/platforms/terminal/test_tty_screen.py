@@ -103,6 +103,7 @@ def test_at_every_moment_the_screen_shows_the_end_of_the_answer() -> None:
     assert [line for line in screen.lines if line.endswith(" 7")] == [" • point 7"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("begin", "line"),
     [("```py\n", "x = {n}\n"), ("", "- point {n}\n"), ("", "{n}. point\n"), ("", "line {n}\n"), ("", "> line {n}\n")],
@@ -186,6 +187,7 @@ def test_an_unfinished_end_may_change() -> None:
     assert screen.text == shown_whole("one\n\n```py\ncode = 1\n```\n\nDone.")
 
 
+@pytest.mark.slow
 def test_without_colour_nothing_is_coloured() -> None:
     screen = FakeScreen()
     display = LiveDisplay(console_on(screen, no_color=True))

@@ -124,6 +124,7 @@ def test_each_choice_has_words_for_one_time_and_the_same_text() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_hours_are_elapsed_time_and_days_are_wall_clock_time() -> None:
     night = datetime(2026, 3, 28, 22, 0, tzinfo=BERLIN)
     hours, days = read_when("in 24 hours tea", night, BERLIN), read_when("in 1 day tea", night, BERLIN)
@@ -192,6 +193,7 @@ def test_a_short_word_is_no_day_of_another_language() -> None:
     assert [one.words for one in when.values() if isinstance(one, WhenRead)] == ["do the dishes", "so long", "mi vida"]
 
 
+@pytest.mark.slow
 def test_what_is_no_time_of_its_own_is_asked_back() -> None:
     for said in (
         "13-15 juillet appeler", "13 - 15 julio llamar", "13-15 luglio chiamare", "13-15 juli bellen",

@@ -74,6 +74,7 @@ def asked(schema: Json, text: str = "Which one?") -> Elicitation:
     return checked_question("web", text, schema)
 
 
+@pytest.mark.slow
 @given(SCHEMAS, FILLED)
 def test_what_is_filled_in_is_either_told_to_be_wrong_or_is_what_the_schema_asks_for(
     schema: dict[str, Any], filled: Mapping[str, str]
@@ -116,6 +117,7 @@ OF_AN_OBJECT = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(ANY_JSON | OF_AN_OBJECT, st.text(max_size=3_000))
 def test_whatever_a_server_sends_is_refused_or_is_a_form_of_bounded_size(schema: Any, text: str) -> None:
     try:

@@ -312,6 +312,7 @@ def test_a_file_that_anybody_may_write_starts_nothing(tmp_path: Path) -> None:
     assert "can be changed by every user of this machine" in found.problems[0]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.from_regex(r"[a-z0-9]+([-.][a-z0-9]+)*", fullmatch=True), st.text()), max_size=10))
 def test_every_server_has_a_name_of_its_own_that_a_model_can_call(named: list[tuple[str, str]]) -> None:
     taken: set[str] = set()
