@@ -31,6 +31,8 @@ NAMES = [
     "pages",
     "more",
     "odd",
+    "deaf",
+    "busy",
 ]
 ODD_FIELDS: dict[str, Any] = {
     "type": "object", "properties": {"uids[]": {"type": "array"}, "größe": {"type": "number"}}, "required": ["uids[]"]
@@ -74,6 +76,15 @@ def ask(name: str, message: str = "Which colour?", schema: dict[str, Any] = COLO
     say({"id": name, "method": "elicitation/create", "params": {"message": message, "requestedSchema": schema}})
 
 
+def read_no_more(name: str, params: dict[str, Any]) -> None:
+    if name == "deaf":
+        os.close(0)
+        say({"method": "notifications/tools/list_changed"})  # so that its lists are asked for again
+    else:
+        say({"method": "notifications/progress", "params": {**params["_meta"], "progress": 1}})
+    time.sleep(600)
+
+
 def call(name: str, params: dict[str, Any], number: Any) -> dict[str, Any] | None:  # noqa: C901, PLR0912 -- one case for each behaviour
     match name:
         case "odd":
@@ -82,6 +93,8 @@ def call(name: str, params: dict[str, Any], number: Any) -> dict[str, Any] | Non
             return text(json.dumps([params.get("arguments"), len(cancelled)]))
         case "hang":
             return None
+        case "deaf" | "busy":
+            return read_no_more(name, params)
         case "die":
             os._exit(3)
         case "flood":

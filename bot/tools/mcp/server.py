@@ -231,11 +231,12 @@ class McpServer:
         try:
             await asyncio.wait({connection})
         finally:
+            status.ended.set()
             while not connection.done():  # a caller that cancels this waits for the server's process to end
                 connection.cancel()
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait({connection})
-        error = None if connection.cancelled() else connection.exception()
+            error = None if connection.cancelled() else connection.exception()
         log.debug("MCP server %s: the connection ended", self.config.name, exc_info=error)
         why = status.why or (reason_of(error) if error is not None else "the connection ended")
         told = status.why or (reason_of(error, quoting=False) if error is not None else "the connection ended")
@@ -276,7 +277,9 @@ class McpServer:
         allowance = Allowance(self._clock.monotonic)
         match self.config.reach:
             case StdioReach() as reach:
-                return stdio_streams(reach, allowance, self._watchdog, status)
+                # Whoever waits for an answer has given up by then. Less, and a server that works on one call would lose
+                # it because it reads no other meanwhile.
+                return stdio_streams(reach, allowance, self._watchdog, status, stalled_s=self._timeout_s)
             case HttpReach() as reach:
                 return http_streams(reach, allowance, status, self._auth)
             case _:

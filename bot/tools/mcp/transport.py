@@ -6,6 +6,7 @@ closed, then its group gets SIGTERM, then SIGKILL. If the bot itself dies, a wat
 """
 
 import asyncio
+import json
 import math
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -24,6 +25,7 @@ from mcp.client._transport import ReadStream, TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
+from pydantic_core import PydanticSerializationError
 
 from agent.messages import is_too_deep
 from bot.chat.processes import complete, finished, has_ended, kill, signal_group, started
@@ -195,9 +197,12 @@ for one in $groups; do kill -s KILL -- "-$one"; done
 
 @asynccontextmanager
 async def stdio_streams(
-    reach: StdioReach, allowance: Allowance, watchdog: Watchdog, status: ConnectionStatus
+    reach: StdioReach, allowance: Allowance, watchdog: Watchdog, status: ConnectionStatus, stalled_s: float
 ) -> AsyncGenerator[TransportStreams, None]:
-    """Start a process, and end its group with the block. Raises ServerBroken if it cannot be started."""
+    """Start a process, and end its group with the block. Raises ServerBroken if it cannot be started.
+
+    `stalled_s`: the connection ends once the process has read nothing for this long while a message waits for it.
+    """
     try:
         starting = asyncio.create_subprocess_exec(
             reach.command,
@@ -220,7 +225,7 @@ async def stdio_streams(
         async with to_session, received, to_server, outgoing, anyio.create_task_group() as tasks:
             if process.stdin is not None and process.stdout is not None and process.stderr is not None:
                 tasks.start_soon(_read, process.stdout, to_session, allowance, status)
-                tasks.start_soon(_write, process.stdin, outgoing, status)
+                tasks.start_soon(_write, process.stdin, outgoing, status, stalled_s)
                 tasks.start_soon(_read_stderr, process.stderr, status)
             try:
                 yield received, to_server
@@ -322,14 +327,45 @@ def _sanitize_tool(tool: Mapping[str, object]) -> dict[str, object]:
 
 
 async def _write(
-    stdin: asyncio.StreamWriter, outgoing: MemoryObjectReceiveStream[SessionMessage], status: ConnectionStatus
+    stdin: asyncio.StreamWriter,
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    status: ConnectionStatus,
+    stalled_s: float,
+) -> None:
+    """Write the session's messages until the connection ends. After that they are only taken: at its end the session
+    waits for seconds with each message that nobody takes.
+    """
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_write_messages, stdin, outgoing, status, stalled_s)
+        await status.ended.wait()
+        tasks.cancel_scope.cancel()
+    async for _ in outgoing:
+        pass
+
+
+async def _write_messages(
+    stdin: asyncio.StreamWriter,
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    status: ConnectionStatus,
+    stalled_s: float,
 ) -> None:
     try:
         async for message in outgoing:
-            stdin.write(f"{message.message.model_dump_json(by_alias=True, exclude_unset=True)}\n".encode())
-            await stdin.drain()
-    except (ConnectionError, OSError):
-        status.end("its process ended")
+            stdin.write(_line(message))
+            async with asyncio.timeout(stalled_s):
+                await stdin.drain()
+    except TimeoutError:
+        status.end("it does not read what it is sent")
+    except OSError:
+        status.end("its process ended, or closed its input")
+
+
+def _line(message: SessionMessage) -> bytes:
+    try:
+        text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+    except PydanticSerializationError:  # half of a surrogate pair, which has no UTF-8 form: written as an escape
+        text = json.dumps(message.message.model_dump(by_alias=True, exclude_unset=True))
+    return f"{text}\n".encode()
 
 
 async def _read_stderr(stderr: asyncio.StreamReader, status: ConnectionStatus) -> None:

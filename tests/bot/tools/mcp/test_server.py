@@ -31,10 +31,14 @@ from bot.tools.mcp.server import McpLimits, reason_of
 from bot.tools.mcp.transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
 from tests.fakes import mcp_raw
 from tests.fakes.clock import FakeClock
+from tests.fakes.fast_clock import FastClock
 from tests.fakes.mcp_world import QUICK, called, config, connected, context, raw
 from tests.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.server
+
+
+BLOCKED = "transport write blocked"  # What the SDK logs after it has waited for seconds
 
 
 def lives(process: int) -> bool:
@@ -73,6 +77,48 @@ async def test_a_server_that_dies_in_mid_call_fails_that_call_and_is_there_for_t
             await called(server, "die")
         assert (await called(server, "echo")).parts
         assert server.attempts == 2
+
+
+async def test_a_server_that_closes_its_input_fails_its_calls_and_is_there_for_the_next() -> None:
+    async with connected(config(raw()), clock=FastClock()) as (server,):
+        with pytest.raises(ToolError, match="or closed its input"):
+            await called(server, "deaf")
+        assert (await called(server, "echo")).parts
+        assert server.attempts == 2
+
+
+async def test_a_server_that_reads_nothing_is_started_again_once_nobody_waits_for_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    long = "x" * 300_000  # more than a pipe holds
+    async with connected(replace(config(raw()), timeout_s=0.5)) as (server,):
+        calls = [called(server, "busy"), called(server, "echo", word=long)]
+        failures = await asyncio.gather(*calls, return_exceptions=True)
+        assert all("does not read what it is sent" in str(failure) for failure in failures), failures
+        assert (await called(server, "echo", word=long)).parts
+        assert server.attempts == 2
+    assert not [line for line in caplog.messages if BLOCKED in line]
+
+
+async def test_the_bot_ends_without_waiting_for_a_server_that_reads_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    begun = asyncio.Event()
+
+    async def report(*_: object) -> None:
+        begun.set()
+
+    async with connected(config(raw())) as (server,):
+        calls = [called(server, "busy", report, word="x" * 300_000) for _ in range(2)]
+        calling = [asyncio.create_task(call) for call in calls]
+        await begun.wait()
+    assert all("it was stopped" in str(failure) for failure in await asyncio.gather(*calling, return_exceptions=True))
+    assert not [line for line in caplog.messages if BLOCKED in line]
+
+
+async def test_what_is_no_utf_8_in_a_call_reaches_the_server_and_ends_no_connection() -> None:
+    async with connected(config(raw())) as (server,):
+        (echoed,) = (await called(server, "echo", word="a\ud800b")).parts
+        assert json.loads(str(echoed)) == [{"word": "a\ud800b"}, 0]
+        assert server.attempts == 1
 
 
 @pytest.mark.parametrize("behaviour", ["flood", "endless", "deep", "babble"])

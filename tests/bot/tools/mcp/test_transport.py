@@ -11,6 +11,7 @@ import pytest
 from bot.tools.mcp.transport import Allowance, ConnectionStatus, Watchdog, stdio_streams
 from tests.fakes.cancelling import left_by, left_by_cancelling
 from tests.fakes.mcp_world import called, config, connected, raw
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 async def one_process() -> None:
     watchdog = Watchdog()
     try:
-        async with stdio_streams(raw(), Allowance(time.monotonic), watchdog, ConnectionStatus()):  # noqa: TID251 -- a real process
+        async with stdio_streams(raw(), Allowance(time.monotonic), watchdog, ConnectionStatus(), PATIENCE_S):  # noqa: TID251 -- a real process
             await asyncio.sleep(0)
     finally:
         await watchdog.aclose()
