@@ -47,7 +47,7 @@ class ReplyNote(Protocol):
     """Its line is shown to the asker alone, once the turn has ended; else below the reply, for all its readers."""
 
     async def line(self, ended: EndedTurn) -> NoteLine:
-        """Return the line about a turn that has a reply. Raises StoreError."""
+        """Return the line about a turn that has a reply. Raises StoreError; what it raises leaves the line out."""
         ...
 
 

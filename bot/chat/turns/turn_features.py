@@ -1,11 +1,13 @@
 """What features decide about turns: how those of their kinds are answered and end, and the lines below replies."""
 
+import logging
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from agent import texts
+from agent.errors import CogencyError, StoreUnavailable
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.messages import Provenance
@@ -17,8 +19,13 @@ from agent.turn_records import Claim, Closing
 from agent.turn_setup import ANSWERED
 from bot.chat.feature import Feature
 from bot.chat.kinds import ASKED, NO_REPORT, Report, TurnRule
-from bot.chat.notes import EndedTurn, NoteLine, ReplyNote
+from bot.chat.logs import severity
+from bot.chat.notes import NO_LINE, EndedTurn, NoteLine, ReplyNote
 from bot.chat.texts import replies as reply_texts
+
+log = logging.getLogger(__name__)
+
+FAILED: Final = "turn %d: the line of %s is left out: %s"
 
 
 class TurnFeatures:
@@ -41,19 +48,25 @@ class TurnFeatures:
 
     async def lines_below(self, ended: EndedTurn) -> tuple[NoteLine, ...]:
         """Return the lines to show below the reply, those with buttons first: the buttons stand together at its end.
-        Raises StoreError.
+        Raises StoreUnavailable: the turn cannot be stored then, either.
         """
         if _is_silent(ended.closing):
             return ()
-        lines = [await note.line(ended) for note in self._notes if not note.is_private]
+        lines = [await _line(note, ended) for note in self._notes if not note.is_private]
         return tuple(sorted((line for line in lines if line.text), key=lambda line: not line.actions))
 
     async def private_lines(self, ended: EndedTurn) -> list[str]:
-        """Return what the person alone is shown after the reply. Raises StoreError."""
+        """Return what the person alone is shown after the turn has ended, without what cannot be read now."""
         if ended.closing.outcome not in ANSWERED or _is_silent(ended.closing):
             return []
-        lines = [await note.line(ended) for note in self._notes if note.is_private]
-        return [line.text for line in lines if line.text]
+        lines = list[str]()
+        for note in self._notes:
+            if note.is_private:
+                try:
+                    lines.append((await _line(note, ended)).text)
+                except StoreUnavailable as error:
+                    log.log(severity(error), FAILED, ended.number, type(note).__name__, error)
+        return [line for line in lines if line]
 
     async def final_message(self, ended: EndedTurn) -> Incoming | None:
         """Return the message to accept as a turn, now that this one has ended; None for none. Raises StoreError."""
@@ -62,6 +75,21 @@ class TurnFeatures:
 
 
 NO_FEATURES: Final = TurnFeatures()
+
+
+async def _line(note: ReplyNote, ended: EndedTurn) -> NoteLine:
+    """Return the note's line, none if it fails: a turn ends, and has the other lines, whatever one feature does.
+    Raises StoreUnavailable.
+    """
+    try:
+        return await note.line(ended)
+    except StoreUnavailable:
+        raise
+    except CogencyError as error:
+        log.log(severity(error), FAILED, ended.number, type(note).__name__, error)
+    except Exception:
+        log.exception("turn %d: a bug in %s: its line is left out", ended.number, type(note).__name__)
+    return NO_LINE
 
 
 def question_for_model(question: Incoming, rule: TurnRule, report: Report) -> Incoming:

@@ -1,16 +1,19 @@
 """Which replies are shown, and how a question reaches the model."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 
 from agent import texts
+from agent.errors import StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.incoming import Quoted
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing, Waiting
 from bot.chat.feature import Feature
 from bot.chat.kinds import NO_REPORT, Report, TurnRule
+from bot.chat.notes import EndedTurn, NoteLine
 from bot.chat.turns.turn_features import TurnFeatures, closing_shown, question_for_model
 from tests.fakes.incoming import said
 
@@ -65,3 +68,49 @@ def test_each_kind_is_answered_by_the_rule_of_the_feature_that_begins_it() -> No
     question = said("Stand-up")
     assert features.rule(replace(question, kind=TurnKind.REMINDER)) == rule
     assert features.rule(question) == TurnRule()
+
+
+@dataclass(frozen=True)
+class Note:
+    """Says its words, or fails."""
+
+    words: str | Exception
+    is_private: ClassVar[bool] = False
+
+    async def line(self, ended: EndedTurn) -> NoteLine:  # noqa: ARG002 -- the protocol's
+        if isinstance(self.words, Exception):
+            raise self.words
+        return NoteLine(self.words)
+
+
+class PrivateNote(Note):
+    is_private: ClassVar[bool] = True
+
+
+ENDED = EndedTurn(7, said("Which colour?"), Closing(Outcome.ANSWERED, "Blue."))
+FAILURES = [StoreError("It is odd."), RuntimeError("a bug")]
+
+
+async def lines(*words: str | Exception, private: bool) -> list[str]:
+    """Return the lines of a turn with notes that say `words`."""
+    note = PrivateNote if private else Note
+    features = TurnFeatures([Feature(name="memory", notes=[note(word) for word in words])])
+    if private:
+        return await features.private_lines(ENDED)
+    return [line.text for line in await features.lines_below(ENDED)]
+
+
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("failure", FAILURES)
+async def test_a_note_that_fails_takes_no_other_with_it(
+    failure: Exception, caplog: pytest.LogCaptureFixture, *, private: bool
+) -> None:
+    assert await lines("before", failure, "after", private=private) == ["before", "after"]
+    assert [record.message for record in caplog.records if "turn 7" in record.message and "Note" in record.message]
+
+
+async def test_while_the_store_is_away_an_answer_waits_for_its_notes_and_one_that_has_ended_does_not() -> None:
+    away = StoreUnavailable("It is away.")
+    with pytest.raises(StoreUnavailable):
+        await lines("before", away, private=False)
+    assert await lines("before", away, "after", private=True) == ["before", "after"]
