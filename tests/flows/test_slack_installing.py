@@ -23,6 +23,7 @@ from bot.forgetting.retention import GONE
 from bot.platforms.slack.installed import EARLY, LEASE
 from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.sign_in_world import BAD_FORMS, KEY, OTHER_KEY, Browser
+from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_installs import SOURCE, InstallWorld, install_world
 from tests.fakes.slack_things import BOT_USER, TEAM
 from tests.fakes.store import store_in_memory
@@ -366,6 +367,23 @@ async def test_what_was_taken_away_while_nothing_ran_is_found_at_the_start(world
     async with world.process(host):
         await until(lambda: is_leaving(host))
         await _is_removed(world)
+
+
+@pytest.mark.parametrize("code", ["account_inactive", "token_revoked", "invalid_auth"])
+async def test_a_token_that_is_refused_for_a_moment_at_the_start_removes_nothing(
+    world: InstallWorld, code: str
+) -> None:
+    async with world.process(recording_host()):
+        await world.install(Browser("ann"))
+    refusals = world.slack.faults["auth.test"]
+    refusals += [Fault(error=code)] * 2  # of the sign-in, and of the check that follows
+    host = recording_host()
+    async with world.process(host):
+        await until(lambda: not refusals)
+        await served(host)
+        (row,) = await world.rows()
+    assert row.removed is None
+    assert not is_leaving(host)
 
 
 async def test_another_key_opens_nothing_and_is_named_and_a_new_one_goes_before_the_old(
