@@ -189,7 +189,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
             ),
             Measured(
                 "billed_ratio_openai_32",
-                "input tokens that the vendor bills in the same two cases, as a ratio",
+                "input tokens that the vendor bills if each round sends the whole context, relative to sending only what is new",
                 "times",
                 is_count=True,
             ),
