@@ -30,8 +30,10 @@ from agent.protocol.grammar import (
     BLANKS,
     MAYBE,
     NO_TAG_BEGINS,
+    NOTE_KEYS,
     SUMMARY_FIELDS,
     WORKSPACE_FIELDS,
+    WRAPPING_KEYS,
     BlockKind,
     BlockPlace,
     ParserLimits,
@@ -115,7 +117,7 @@ IN_FUNCTIONS = Corrections(
 )
 
 _ARGS_KEYS = ("args", "arguments", "parameters", "input", "params", "tool_input", "action_input")
-_LIST_KEYS = ("calls", "tool_calls", "tool_uses")
+_LIST_KEYS = ("calls", "tool_calls", "tool_uses", "actions")
 _IGNORED_KEYS = frozenset({"type", "id", "call_id", "tool_call_id", "index"})
 _MAX_NAME = 128
 
@@ -152,7 +154,7 @@ def _check_calls(
     values: list[Json], limits: ParserLimits, reader: JsonReader, corrections: Corrections
 ) -> CallsArrived | CallsRejected | ViolationFound:
     try:
-        items = _items(values)
+        items = [_unwrapped(item) for item in _items(values)]
         calls = tuple(_call(item, reader) for item in items)
     except _NotCalls as error:
         return corrections.no_list(str(error))
@@ -181,18 +183,25 @@ def _items(values: list[Json]) -> list[Json]:
     if len(values) > 1:
         return values
     value = values[0]
-    if isinstance(value, dict) and len(value) == 1:
+    if isinstance(value, dict) and len(value.keys() - NOTE_KEYS) == 1:
         value = next((inner for key in _LIST_KEYS if isinstance(inner := value.get(key), list)), value)
     return value if isinstance(value, list) else [value]
+
+
+def _unwrapped(item: Json) -> Json:
+    """Return the call in a value. Chat Completions wraps one as {"type": "function", "function": {…}}, agents as
+    {"thought": …, "action": {…}}, and models repeat what they were trained on.
+    """
+    if not isinstance(item, dict):
+        return item
+    around = item.keys() - _IGNORED_KEYS - NOTE_KEYS
+    wrapped = item[around.pop()] if len(around) == 1 and not around.isdisjoint(WRAPPING_KEYS) else None
+    return wrapped if isinstance(wrapped, dict) else item
 
 
 def _call(item: Json, reader: JsonReader) -> ToolCall:
     if not isinstance(item, dict):
         raise _NotCalls("each call is an object")
-    # Chat Completions wraps a call as {"type": "function", "function": {…}}, and models repeat what they were trained
-    # on.
-    if isinstance(wrapped := item.get("function"), dict) and not item.keys() - _IGNORED_KEYS - {"function"}:
-        item = wrapped
     name_keys = [key for key in NAME_KEYS if key in item]
     if len(name_keys) != 1:
         raise _NotCalls('each call has one "name"')

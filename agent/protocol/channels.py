@@ -7,6 +7,7 @@ would begin an answer so; everything else passes unchanged. Pure.
     Thought: I search.\\nFinal Answer: It is blue.           ReAct: thought up to the answer or the action
     Thought: I search.\\n<code>\\nrecall("boat")\\n</code>      code agents: the code is a call of an existing tool
     Here is my thought process: …Here is my response: …     Granite: the same
+    Objective: …\\nUnderstanding: …\\nApproach: …           our workspace, written as lines
     Here are my reasoning steps: …[BEGIN FINAL RESPONSE]    thought up to the marker, a token of `agent.protocol.native`
 
 Theory of operation. `feed` holds text back only while it may be such a beginning, and a ReAct answer until its label
@@ -20,7 +21,7 @@ from typing import Final
 
 import regex
 
-from agent.protocol.grammar import bare_name
+from agent.protocol.grammar import WORKSPACE_FIELDS, bare_name
 
 # Of an answer that begins with "Thought:". Longer thoughts are rare, and an essay is not held back for long.
 HELD_CHARS: Final = 8_000
@@ -32,6 +33,8 @@ _BEGINS: Final = regex.compile(
     r"(?:(?P<channel>analysis|(?:assistant)?(?:analysis|commentary|final))(?=\n|[A-Z])"
     r"|(?P<channel>assistant(?:analysis|commentary|final))(?![a-z])"
     rf"|(?P<reasoning>{regex.escape(_REASONING)})"
+    r"|(?P<notes>(?:[*_#]{0,6}[ ]?[*_]{0,3}[Ww]orkspace[*_]{0,3}:?[*_]{0,3}[ ]{0,3}\n{1,2})?(?:`{3}\w{0,8}\n)?"
+    r"[*_#>-]{0,6}[ ]?[*_]{0,3}[Oo]bjective[*_]{0,3}[ ]?:)"
     r"|(?P<label>(?:Thoughts?|Question)[ ]?:|Here is my thought process:|<code>\s{0,8}(?:\n|final_answer\()))"
 )
 _NEXT: Final = regex.compile(r"assistant(?P<channel>analysis|commentary|final)(?P<call>[ ]to=)?")
@@ -41,6 +44,16 @@ _LABEL: Final = regex.compile(
     r"^(?:(?P<answer>(?:Final Answer|AI)[ ]?:[ ]?|Here is my response:\s{0,4})|(?P<action>Action[ ]?:)"
     r"|(?P<code><code>|(?:Code[ ]?:\s{0,4})?```(?:py|python)?[ ]{0,4}\n))",
     regex.MULTILINE,
+)
+# The workspace as lines, each a whole one.
+NOTES_CHARS: Final = 2_000
+MIN_NOTES: Final = 3  # Of the four fields: nobody else begins a text with these lines
+_LINE: Final = regex.compile(r"[^\n]*+\n|[^\n]++")
+_NOTE: Final = regex.compile(
+    rf"[ \t]{{0,3}}[*_#>-]{{0,6}}[ ]?[*_]{{0,3}}({'|'.join(WORKSPACE_FIELDS)})[*_]{{0,3}}[ ]?:", regex.IGNORECASE
+)
+_AROUND_NOTES: Final = regex.compile(
+    r"\s*+(?:`{3}\w{0,8}|[*_#]{0,6}[ ]?[*_]{0,3}workspace[*_]{0,3}:?[*_]{0,3})\s*+", regex.IGNORECASE
 )
 _CODE_ENDS: Final = regex.compile(r"</code>|\n```(?:[ ]{0,4}<end_code>)?|<end_code>")
 # The answer of an agent that writes code is an argument: what is shown is the text in the quotation marks.
@@ -74,6 +87,7 @@ class _Mode(Enum):
     CHANNELS = auto()
     LABELLED = auto()
     REASONING = auto()
+    NOTES = auto()
     PASSING = auto()
 
 
@@ -111,6 +125,8 @@ class Channels:
                 yield from self._read_reasoning(is_whole=is_whole)
             case _Mode.LABELLED:
                 yield from self._read_labelled(is_whole=is_whole)
+            case _Mode.NOTES:
+                yield from self._read_notes(is_whole=is_whole)
             case _Mode.PASSING:
                 yield from self._take(len(self._held))
             case _Mode.UNDECIDED:
@@ -132,6 +148,8 @@ class Channels:
             self._mode = _Mode.CHANNELS
             self._in_thought = found["channel"].endswith("analysis")
             self._held, self._begins = self._held[found.end() :], True
+        elif found["notes"]:
+            self._mode = _Mode.NOTES
         elif found["reasoning"]:
             self._mode, self._in_thought = _Mode.REASONING, True
         else:
@@ -161,6 +179,25 @@ class Channels:
             yield from self._take(len(self._held))
         elif not is_whole:
             yield from self._take(max(len(self._held) - len(_RESPONSE), 0))
+
+    def _read_notes(self, *, is_whole: bool) -> Iterator[Piece]:
+        """Wait for the first line that is no note: at least three of the four notes before it are private."""
+        end, labels = 0, set[str]()
+        for line in _LINE.finditer(self._held, 0, NOTES_CHARS):
+            is_cut = not (is_whole or line[0].endswith("\n"))
+            note = _NOTE.match(line[0], partial=is_cut)
+            if note is None and line[0].strip() and not _AROUND_NOTES.fullmatch(line[0], partial=is_cut):
+                break
+            labels |= {note[1].lower()} if note and not note.partial else set()
+            end = end if is_cut else line.end()
+        else:
+            if not is_whole and len(self._held) < NOTES_CHARS:
+                return
+        if len(labels) >= MIN_NOTES:
+            yield Piece(self._held[:end].strip(), is_thought=True)
+            self._held = self._held[end:]
+        self._mode = _Mode.PASSING
+        yield from self._take(len(self._held))
 
     def _read_labelled(self, *, is_whole: bool) -> Iterator[Piece]:
         """Wait for the label of the answer, of an action, or for the end of the code."""

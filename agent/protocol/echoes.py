@@ -107,7 +107,7 @@ class EchoFilter:
         private, public = tuple(instructions.private), tuple(instructions.public)
         runs = [_Runs(_prompt_words(private, public))] if private or public else []
         # A second look at the lines: what a run leaves behind may begin a line.
-        section = _SectionLines.of(instructions.section)
+        section = _SectionLines.of(instructions.section, instructions.word)
         lines = [_Lines(instructions.word, section) for _ in range(2)] if instructions.word else []
         self._stages: list[_Lines | _Runs] = [*lines[:1], *runs, *lines[1:]]
         self._is_counted = False
@@ -168,12 +168,17 @@ class _SectionLines:
     ordered: Sequence[str]
 
     @classmethod
-    def of(cls, section: str) -> "_SectionLines":
+    def of(cls, section: str, word: str) -> "_SectionLines":
         lines = {line: plain for line in section.splitlines() if (plain := _plain(line))}
+        # A mark without its brackets
+        marks = {_plain(f"{_BARE_MARK} {word}")}
+        # Models make headings of the titles, and write the rest of the line below.
+        titles = {line: title.end() for line in lines if (title := _ANY_TITLE.match(line)) is not None}
+        contents = {_plain(line[end:]) for line, end in titles.items()} - {""}
         return cls(
-            certain={plain for line, plain in lines.items() if _is_only_ours(line)},
-            titles={_BARE_MARK, *(plain for line, plain in lines.items() if _TITLE_ALONE.match(line))},
-            ordered=sorted({_BARE_MARK, *lines.values()}),
+            certain={plain for line, plain in lines.items() if _is_only_ours(line)} | marks,
+            titles={_BARE_MARK, *(_plain(line[:end]) for line, end in titles.items())},
+            ordered=sorted({_BARE_MARK, *marks, *lines.values(), *contents}),
         )
 
     def goes_on(self, plain: str) -> bool:
@@ -228,7 +233,7 @@ class _MarkPatterns:
 def _mark_patterns(length: int) -> _MarkPatterns:
     ends = rf"(?P<word>(?:{_WORD_CHAR}){{{length}}}){_GAP}{_CLOSES}"
     closing = rf"\[{_GAP}(?P<slash>{any_form('/')}){_GAP}{_SYSTEM}{_GAP}\]"
-    before = rf"{_OPENS}{_GAP}(?P<slash>{any_form('/')}?)[^\n\[\]()<>{{}}【】]{{0,24}}?"
+    before = rf"{_OPENS}{_GAP}(?P<slash>(?:{any_form('/')}|(?:end|close)\b)?)[^\n\[\]()<>{{}}【】]{{0,24}}?"
     return _MarkPatterns(
         regex.compile(f"{_HEAD}{ends}|{closing}", regex.IGNORECASE), regex.compile(f"{before}{ends}", regex.IGNORECASE)
     )

@@ -202,6 +202,12 @@ _GOES_ON = compile_later(
     rf"[{BLANKS}]+(?!(?:{'|'.join(WORKSPACE_FIELDS)}|secure)\b)[a-z]+(?:[{BLANKS}]+[^{BLANKS}\n:=]|[.,;!?)\n])|[.,;:!?)'\"`]"
 )
 _NOTES_END = compile_later(rf"<[{BLANKS}]*+/[{BLANKS}]*+workspace[{BLANKS}]*+>", _ANY_CASE)
+_WORDS_END = compile_later(rf"<[{BLANKS}]*+/[{BLANKS}]*+execute[{BLANKS}]*+>", _ANY_CASE)
+_SUMMARY_END = compile_later(rf"<[{BLANKS}]*+/[{BLANKS}]*+summary[{BLANKS}]*+>\s*+", _ANY_CASE)
+# What models write into a block to say that they call nothing.
+SAYS_NOTHING: Final = compile_later(
+    r"\W*+(?:none|null|nothing|empty|n/a|no (?:tools?|calls?|actions?)\b[^\n]*+)?+\W*+", _ANY_CASE
+)
 _FIRST_KEY = compile_later(r"""([\[{\s]*["'“]?)(\w*)""")
 _COLON = compile_later(r"""["'”]?\s*(:|\Z)""")
 # Typographic quotation marks, too: models that write prose write them in JSON.
@@ -215,10 +221,19 @@ _CALL_SHAPE = regex.compile(
     r"""["'“](?:args|arguments|parameters|tool_input|action_input)["'”]\s{0,4}:\s{0,4}\{"""
     r"""|\{\s{0,16}["'“](?P<key>[\w.-]{1,128})["'”]\s{0,4}:\s{0,4}\{\s{0,16}["'“}]"""
 )
+# Beside a call, what agents were trained to think; around it, the keys under which they write it.
+NOTE_KEYS: Final = frozenset({"thought", "thoughts", "reasoning", "reason", "plan", "explanation"})
+WRAPPING_KEYS: Final = frozenset({"function", "function_call", "tool_call", "call", "action", "command", "tool"})
+# A result as the program writes it: with its tool's name, and with what the tool returned.
+_RESULT_SHAPE = regex.compile(
+    r"""\[?\s{0,16}\{\s{0,16}["'“](?:name|tool)["'”]\s{0,4}:\s{0,4}["'“](?P<name>[\w.-]{1,128})["'”]\s{0,4},\s{0,16}"""
+    r"""["'“](?:status|content|result)["'”]\s{0,4}:"""
+)
 _FIRST_KEYS = {
     BlockKind.EXECUTE: (
         *("name", "tool", "tool_name", "function", "action", "recipient_name"),
-        *("type", "id", "args", "arguments", "parameters", "tool_calls", "tool_uses", "calls"),
+        *("type", "id", "args", "arguments", "parameters", "tool_calls", "tool_uses", "calls", "actions"),
+        *sorted(NOTE_KEYS | WRAPPING_KEYS),
     ),
     BlockKind.RESULTS: ("name", "status", "content", "tool"),
     BlockKind.WORKSPACE: (*WORKSPACE_FIELDS, "secure"),
@@ -332,6 +347,14 @@ def read_called_name(text: str, start: int, limits: ParserLimits, is_tool: Calla
     return name if match["name"] or is_tool(name) else None
 
 
+def read_result_of(text: str, start: int, limits: ParserLimits) -> str | Maybe | None:
+    """Return the name of the tool whose result JSON says it is; None for any other JSON."""
+    match = _RESULT_SHAPE.match(text, start, start + limits.head, partial=True)
+    if match is None or not match.partial:
+        return None if match is None else bare_name(match["name"])
+    return MAYBE if len(text) < start + limits.head else None
+
+
 def read_json_after_prose(
     text: str, start: int, limits: ParserLimits, is_tool: Callable[[str], bool]
 ) -> int | Maybe | None:
@@ -348,6 +371,26 @@ def read_call_in_code(text: str, start: int, limits: ParserLimits, is_tool: Call
     if match:
         return is_tool(match[1])
     return MAYBE if len(text) - start < limits.gap and _CALL_IN_CODE_PREFIX.match(text, start) else False
+
+
+def read_last_summary(text: str, start: int, limits: ParserLimits) -> bool | Maybe:
+    """Return whether a `<summary>` without JSON ends the text, as far as it has come; HTML goes on behind it."""
+    if _GOES_ON.match(text, start, start + limits.gap):
+        return False
+    if (end := _SUMMARY_END.search(text, start, start + limits.notes)) is not None:
+        return end.end() == len(text)
+    return MAYBE if len(text) - start < limits.notes else False
+
+
+def read_words(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
+    """Return what stands between `<execute>` and its closing tag where it holds no JSON, and the end of that tag. None
+    if the tag is spoken about, or never closed.
+    """
+    if _GOES_ON.match(text, start, start + limits.gap):
+        return None
+    if (end := _WORDS_END.search(text, start, start + limits.notes)) is not None:
+        return text[start : end.start()], end.end()
+    return MAYBE if len(text) - start < limits.notes else None
 
 
 def read_notes(text: str, start: int, limits: ParserLimits) -> bool | Maybe:

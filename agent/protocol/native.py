@@ -92,6 +92,8 @@ class NativeOpening:
     """Whether `end` is behind the first marker: the next one may be its counterpart."""
     is_token: bool = False
     where: BlockPlace = BlockPlace.IN_PLACE
+    ends_text: bool = False
+    """Whether another document begins behind it."""
 
 
 # Tokens without bars.
@@ -126,6 +128,8 @@ _BEFORE_TEXT: Final = ("message", "end header id", "assistant")
 _STOPS: Final = frozenset(
     {"call", "end", "return", "eot_id", "eom_id", "im_end", "endoftext", "end_of_text", "end_of_turn", "eos"}
 )
+# Behind these a model without a stop goes on with any other text that it was trained on.
+_TEXT_ENDS: Final = frozenset({"endoftext", "end_of_text"})
 # Cores of the tokens before a message, which are only dropped.
 _BEFORE_MESSAGE: Final = frozenset({"im", "header id", "of text", "bos", "s"})
 _BEGINS_MESSAGE: Final = frozenset({"start", "channel", "im_start"})
@@ -146,6 +150,7 @@ _SPOKEN: Final = regex.compile(
     r"|functools\s?(?=\[\s{0,8}\{)"
     r"|>>>[ ]?(?P<name>[\w.-]{1,128})\s{0,4}(?=[({\n])"
     r"|Action[ ]?:[ ]?(?P<name>[\w.-]{1,128})\s{0,4}\n\s{0,4}Action Input"
+    r"|Action[ ]?:[ ]?(?P<name>[\w.-]{1,128})[ ]?(?=[\[({])"
     r"|Action[ ]?:\s{0,4}```(?:json)?\s{0,4}(?=[\[{])"
     r"|✿FUNCTION✿\s{0,4}:\s{0,4}(?P<name>[\w.-]{1,128})\s{0,4}\n"
     r"|(?:tool|function|TOOL|FUNCTION)[ _](?:call|CALL)[sS]?[ ]?[:\n]\s{0,4}(?=[\[{])"
@@ -445,8 +450,9 @@ def _token(
     if following is MAYBE:
         return MAYBE
     begins_line = not before and (text[position].isalnum() or text[position] in "*#`_")
+    ends_text = marker.is_token and marker.text.strip("<>" + _BARS) in _TEXT_ENDS
     is_meant = following is not None or text[position] == "\n" or marker.core.endswith(_BEFORE_TEXT) or begins_line
-    return NativeOpening(Form.TOKENS, position) if is_meant else None
+    return NativeOpening(Form.TOKENS, position, ends_text=ends_text) if is_meant or ends_text else None
 
 
 # Tags that some models write around their answer, behind their thoughts.
@@ -458,6 +464,7 @@ _ANSWER_AS_RESULT: Final = regex.compile(r"<(tool_response)>(?=\s{0,16}[^\s\[{<]
 _STRAY: Final = regex.compile(
     r"(?:</?(?:stop|end|done|eos|eot|eom|finish(?:ed)?|complete|turn|assistant|answer|response|none|null|empty)\s?/>"
     r"|</(?:stop|end|s|eos|turn|assistant)>|<(?P<pair>stop|end|done|eos)>\s{0,4}</(?P=pair)>)[ \t]{0,16}(?P<end>\n|\Z)"
+    r"|<(?:stop|end|done|eos|eot|eom)>\s{0,16}\Z"  # Without its slash, only where nothing follows
 )
 
 

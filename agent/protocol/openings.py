@@ -187,7 +187,15 @@ class ElementFound:
     end: int
 
 
-Beginning: TypeAlias = Text | Orphan | FenceFound | ElementFound | Opening | NativeOpening | PlainCall
+@dataclass(frozen=True, slots=True)
+class Unwrapped:
+    """Words of the answer in a tag that holds no call: they are text, without the tag and the one that closes it."""
+
+    words: str
+    end: int
+
+
+Beginning: TypeAlias = Text | Orphan | Unwrapped | FenceFound | ElementFound | Opening | NativeOpening | PlainCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,12 +255,13 @@ class Openings:
             case character if character.isalpha() or character in ">✿":
                 return self._words(text, start)
             case "<":
-                return self._tag(text, start, mentioned)
+                return self._tag(text, start, mentioned, begun=begun)
             case "`" | "~":
                 return self._fence(text, start, mentioned, begun=begun)
             case "[" | "{":
                 return (
-                    self.fenced(text, start, BlockPlace.WITHOUT_TAG)
+                    self._forged(text, start)
+                    or self.fenced(text, start, BlockPlace.WITHOUT_TAG)
                     or (None if begun else self._unasked(text, start, BlockPlace.WITHOUT_TAG))
                     or self.plain_call(text, start, BlockPlace.WITHOUT_TAG)
                     or Text(start + 1)
@@ -335,6 +344,13 @@ class Openings:
             return opening
         return replace(opening, rejected=self.corrections.unknown_tool(name, sorted(self.tool_names)))
 
+    def _forged(self, text: str, start: int) -> Opening | grammar.Maybe | None:
+        """Results without their tag, which the model invents, of a tool that certainly exists."""
+        name = grammar.read_result_of(text, start, self.limits)
+        if not isinstance(name, str):
+            return None if self.is_whole else name
+        return self._untagged(BlockKind.RESULTS, start, BlockPlace.WITHOUT_TAG) if self.is_named_tool(name) else None
+
     def _untagged(
         self, kind: BlockKind, begin: int, where: BlockPlace, marker: str = "", *, fenced: bool = False
     ) -> Opening:
@@ -393,7 +409,9 @@ class Openings:
             return [misplaced, self.corrections.unreadable(str(error))]
         return [misplaced, read_calls_of(calls, self.limits, self.corrections)]
 
-    def _tag(self, text: str, start: int, mentioned: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
+    def _tag(
+        self, text: str, start: int, mentioned: AbstractSet[BlockKind], *, begun: bool
+    ) -> Beginning | grammar.Maybe:
         tag = grammar.read_tag(text, start, self.limits)
         if tag is None:
             return self._wrapped(text, start) or Text(start + 1)
@@ -405,12 +423,12 @@ class Openings:
             return Orphan(tag.kind, tag.end, Gap.OWN_LINE) if tag.empty else Opening(tag.kind, tag.end, json=False)
         begin = grammar.read_json_start(text, tag.end, tag.kind, self.limits)
         if begin is None:
-            return self._tag_without_json(text, tag)
+            return self._tag_without_json(text, tag, begun=begun)
         return (
             grammar.MAYBE if begin is grammar.MAYBE else Opening(tag.kind, begin, fenced=_is_fenced(text, tag, begin))
         )
 
-    def _tag_without_json(self, text: str, tag: grammar.Tag) -> Beginning | grammar.Maybe:
+    def _tag_without_json(self, text: str, tag: grammar.Tag, *, begun: bool) -> Beginning | grammar.Maybe:
         if tag.empty:
             return Orphan(tag.kind, tag.end, Gap.OWN_LINE)
         # Results come from us. If a model writes some, they are invented, so the block is removed whatever it holds.
@@ -432,13 +450,50 @@ class Openings:
             code = grammar.read_call_in_code(text, tag.end, self.limits, self.is_named_tool)
             if code is True:
                 return Opening(tag.kind, tag.end, json=False, violation=Violation.TAG_MISPLACED)
-            return grammar.MAYBE if grammar.MAYBE in (begin, code) else Text(tag.end, tag.kind)
+            if grammar.MAYBE in (begin, code) and not self.is_whole:
+                return grammar.MAYBE
+            return self._words_in_tag(text, tag, inside)
         if tag.kind is BlockKind.WORKSPACE:
             # Some models write the workspace as lines of notes: removed like JSON, since nobody is to read it.
             notes = grammar.read_notes(text, tag.end, self.limits)
             if notes is not False:
                 return grammar.MAYBE if notes is grammar.MAYBE else Opening(tag.kind, tag.end, json=False)
+        if tag.kind is BlockKind.SUMMARY and begun:
+            # A summary of the conversation in words, behind the answer
+            is_last = grammar.read_last_summary(text, tag.end, self.limits)
+            if is_last is not False and not self.is_whole:
+                return grammar.MAYBE
+            if is_last is True:
+                return Opening(tag.kind, tag.end, json=False)
         return Text(tag.end, tag.kind)
+
+    def _words_in_tag(self, text: str, tag: grammar.Tag, inside: int) -> Beginning | grammar.Maybe:
+        """Decide about `<execute>` before anything but JSON, which begins at `inside`."""
+        if inside < len(text) and text[inside] == "<":
+            # Another tag, or a call in another form: the first one says nothing more.
+            other = grammar.read_tag(text, inside, self.limits) or self._native(text, inside, "")
+            if other is grammar.MAYBE and not self.is_whole:
+                return grammar.MAYBE
+            if isinstance(other, grammar.Tag | NativeOpening):
+                return Orphan(tag.kind, tag.end, Gap.OWN_LINE)
+        words = grammar.read_words(text, tag.end, self.limits)
+        if words is grammar.MAYBE:
+            if not self.is_whole:
+                return grammar.MAYBE
+            # The vendor's stop sequence has cut off the closing tag.
+            return self._with_tool(tag, text[tag.end :]) or Text(tag.end, tag.kind)
+        if words is None:
+            return Text(tag.end, tag.kind)
+        said, end = words
+        if grammar.SAYS_NOTHING.fullmatch(said):
+            return Orphan(tag.kind, end, Gap.OWN_LINE)
+        return self._with_tool(tag, said) or Unwrapped(said.strip(), end)
+
+    def _with_tool(self, tag: grammar.Tag, said: str) -> Opening | None:
+        """Words with the name of a tool are a call that cannot be read."""
+        if not any(self.is_named_tool(word) for word in _TOOL_WORD.findall(said)):
+            return None
+        return Opening(tag.kind, tag.end, json=False, violation=Violation.TAG_MISPLACED)
 
     def _misplaced(self, text: str, tag: grammar.Tag, begin: int) -> Opening:
         fenced = _is_fenced(text, tag, begin)
@@ -493,16 +548,18 @@ class Openings:
                 return maybe
 
 
+_TOOL_WORD: Final = re.compile(r"[^\W\d][\w.-]{0,127}")
 # The name of a block as a heading or a label, right before its JSON.
 _HEADING: Final = regex.compile(
-    r"[*_#]{0,6}[ ]?(?P<kind>workspace|execute|summary)[*_]{0,3}[ ]?:?[*_]{0,3}[ \t]{0,4}\n?\s{0,4}"
+    r"[*_#]{0,6}[ ]?<?(?P<kind>workspace|execute|summary)>?[*_]{0,3}[ ]?:?[*_]{0,3}[ \t]{0,4}\n?\s{0,4}"
     r"(?P<fence>`{3}\w{0,8}\s{0,4})?(?=[\[{])",
     regex.IGNORECASE,
 )
 _HEADING_BEGIN: Final = frozenset("*_#wWeEsS")
 # Names that are none of ours but of this kind, and those in other alphabets; others are HTML, and shown at once.
 _ANY_TAG: Final = regex.compile(
-    r"<(?:[^\x00-\x7f\s][^<>\n]{0,40}|(?:json|exec|run|command|cmd|request|output|api|use|do)(?:[ _-]\w{1,24})?)>"
+    r"<(?:[^\x00-\x7f\s][^<>\n]{0,40}"
+    r"|(?:json|exec(?:ute[sd])?|run|command|cmd|request|output|api|use|do)(?:[ _-]\w{1,24})?)>"
     r"\s{0,16}(?P<fence>`{3}\w{0,8}\s{0,4})?(?=[\[{])"
 )
 _OWN_TAGS: Final = re.compile(rf"<[{grammar.BLANKS}]{{0,80}}(?:execute|workspace)\b", re.IGNORECASE | re.ASCII)
@@ -540,6 +597,8 @@ def _is_fenced(text: str, tag: grammar.Tag, begin: int) -> bool:
 # - Calls in a foreign form behind other words of their line, or in indented code, are text if text follows. They never
 #   run: a guide that the model repeats may hold them so, also at its end. There the model is asked to make the call.
 #   The same holds for those in tags of others in a fence behind words of the answer.
+# - JSON that is a call, as the first lines of an answer that goes on in words ("This searches for it."), does not run
+#   either, and is not shown: the model is asked to make the call.
 # - Calls without any tag, of tools that certainly exist, are meant in the same cases. But they never run: text of other
 #   people cannot open a block, but the model could repeat it as such a call. The model is asked to write them as calls.
 
@@ -564,7 +623,9 @@ class _TrialPhase(Enum):
 _MAX_MISSING: Final = 2  # Fields of a workspace without its tag; of a summary it has this many at least:
 _MIN_FIELDS: Final = 3
 _ANY_CLOSING: Final = regex.compile(r"</[^<>\n]{0,40}>|\[/\w{1,24}\]")
-_CLOSERS: Final = re.compile(r"(?:`{3,8}|~{3,8})(?=[ \t]{0,8}(?:\n|\Z))|(?:`{1,2}|~{1,2})\Z|[}\])]{1,8}")
+_CLOSERS: Final = re.compile(
+    r"(?:`{3,8}|~{3,8})(?=[ \t]{0,8}(?:\n|\Z))|(?:`{1,2}|~{1,2})\Z|[}\])]{1,8}|\*{1,3}(?=</|\Z)"
+)
 
 
 class Trial:
@@ -581,7 +642,17 @@ class Trial:
         self.events: list[ProtocolEvent] = []
         self.opening: Opening | None = None  # The block that begins, after OPEN
         self._marker = "" if isinstance(opening, NativeOpening) else opening.marker
-        self._is_private = isinstance(opening, Opening) and not opening.tagged and opening.kind is not BlockKind.EXECUTE
+        kind = opening.kind if isinstance(opening, Opening) and not opening.tagged else None
+        self._is_private = kind in (BlockKind.WORKSPACE, BlockKind.SUMMARY)
+        self._is_forged = kind is BlockKind.RESULTS
+        # JSON that is a call of an existing tool, in lines of its own
+        self._is_json_call = (
+            isinstance(opening, Opening)
+            and kind is BlockKind.EXECUTE
+            and opening.where is BlockPlace.WITHOUT_TAG
+            and not opening.rejected
+        )
+        self.is_explained = False  # Words of the answer follow on another line
         self._openings = openings
         self._limits = openings.limits
         self._room = openings.limits.gap  # How many more blanks may follow between the blocks and after them
@@ -663,7 +734,7 @@ class Trial:
                 return MisplacedVerdict.GO_ON, marker.end
         if self.is_doubtful and tag is None:
             return MisplacedVerdict.TALK, start
-        if tag or not (has_calls or reply_begun):
+        if tag or self._is_forged or not (has_calls or reply_begun):
             return MisplacedVerdict.MEANT, start
         fence = grammar.read_fence(text, start, self._limits) if not has_calls else None
         if fence is grammar.MAYBE:
@@ -672,4 +743,8 @@ class Trial:
             self._marker, end = fence
             self._phase = _TrialPhase.IN_FENCE
             return MisplacedVerdict.GO_ON, end
+        if has_calls and self._is_json_call and not reply_begun:
+            raw = "".join(self.raw)
+            self.is_explained = "\n" in raw[len(raw.rstrip()) :]
+            return MisplacedVerdict.MEANT if self.is_explained else MisplacedVerdict.TALK, start
         return MisplacedVerdict.TALK, start

@@ -320,6 +320,11 @@ class Parser:
                 self._output.gap = gap
                 self._mode = _Mode.LINE_START
                 return end
+            case openings.Unwrapped(words, end):
+                self._output.emit(ViolationFound(Violation.TAG_ORPHANED, "execute"))
+                self._output.write(words)
+                self._mode = _Mode.TEXT
+                return end
             # Within a fence tags are examples.
             case openings.FenceFound(marker, end):
                 self._write_text(text, position, end)
@@ -330,19 +335,8 @@ class Parser:
                 self._write_text(text, position, end)
                 self._element, self._mode = element, _Mode.ELEMENT
                 return end
-            # Single tokens of a chat template are only removed; what stands around them decides which gap is left.
-            case NativeOpening(form, end):
-                if form is Form.TOKENS:
-                    self._output.gap = openings.Gap.OWN_LINE if self._mode is _Mode.LINE_START else openings.Gap.IN_LINE
-                    self._mode, self._output.after_token = _Mode.LINE_START, True
-                else:
-                    self._native = NativeBlock(beginning, self._limits, self._openings.is_named_tool, self._corrections)
-                    self._mode = _Mode.NATIVE
-                    # It may be an example in the answer: it is read on trial, and shown again if it turns out to be
-                    # one.
-                    if beginning.where is BlockPlace.QUOTED:
-                        self._trial = openings.Trial(beginning, text[position:end], self._openings)
-                return end
+            case NativeOpening():
+                return self._begin_native(beginning, text, position)
             case openings.PlainCall(_, end):
                 self._trial = openings.Trial(beginning, text[position:end], self._openings)
                 self._trial.events += self._openings.read_plain(beginning, text)
@@ -356,6 +350,21 @@ class Parser:
                 return self._open(beginning)
             case _:
                 return None
+
+    def _begin_native(self, beginning: NativeOpening, text: str, position: int) -> int:
+        # Single tokens of a chat template are only removed; what stands around them decides which gap is left.
+        if beginning.ends_text and self._output.has_visible_text:
+            self._native, self._mode = OthersTurn(to_end=True), _Mode.NATIVE
+        elif beginning.form is Form.TOKENS:
+            self._output.gap = openings.Gap.OWN_LINE if self._mode is _Mode.LINE_START else openings.Gap.IN_LINE
+            self._mode, self._output.after_token = _Mode.LINE_START, True
+        else:
+            self._native = NativeBlock(beginning, self._limits, self._openings.is_named_tool, self._corrections)
+            self._mode = _Mode.NATIVE
+            # It may be an example in the answer: it is read on trial, and shown again if it turns out to be one.
+            if beginning.where is BlockPlace.QUOTED:
+                self._trial = openings.Trial(beginning, text[position : beginning.end], self._openings)
+        return beginning.end
 
     def _write_text(self, text: str, position: int, end: int) -> int:
         """Write text up to `end`; the line continues."""
@@ -452,7 +461,7 @@ class Parser:
         self._trial = None
         self._mode = _Mode.LINE_START
         is_in_fence = trial.where is BlockPlace.IN_FENCE and trial.is_foreign and self._output.has_visible_text
-        is_quoted = trial.where is BlockPlace.QUOTED or is_in_fence
+        is_quoted = trial.where is BlockPlace.QUOTED or is_in_fence or trial.is_explained
         for event in trial.events:
             is_shown = is_quoted and isinstance(event, CallsArrived)
             self._emit(CallsRejected(self._corrections.quoted) if is_shown else event)

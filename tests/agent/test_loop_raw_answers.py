@@ -16,6 +16,7 @@ from tests.agent.test_loop_model_answers import SECTION, WORD, answered
 CALL = '{"name": "recall", "args": {"query": "boat"}}'
 FUNCTION = '{"name": "recall", "arguments": {"query": "boat"}}'
 NOTES = '{"objective": "greet", "understanding": "hi", "approach": "answer", "discoveries": ""}'
+LINES = "Objective: greet\nUnderstanding: hi\nApproach: answer\nDiscoveries: none\n"
 TOLD = "\n".join(SECTION.splitlines()[1:-1])
 LATER = "Your boat is turquoise."
 
@@ -46,6 +47,13 @@ CALLS = {
     "another closing tag": f"<execute>[{CALL}]</tool_call>",
     "a comment": f"<execute>[\n  // look it up\n  {CALL}\n]</execute>",
     "another alphabet around a tag": '好的。\n<tool_call>{"name": "recall", "arguments": {"query": "船"}}</tool_call>',
+    "elements in our tag": "<execute><recall><query>boat</query></recall></execute>",
+    "an invocation in our tag": '<execute>\n<invoke name="recall">\n<parameter name="query">boat</parameter>\n</invoke>\n</execute>',
+    "a thought beside an action in our tag": f'<execute>{{"thought": "I need to search.", "action": {CALL}}}</execute>',
+    "our tag twice": f"<execute>\n<execute>[{CALL}]</execute>",
+    "notes as lines": f"{LINES}\n<execute>[{CALL}]</execute>",
+    "an action in Python": 'Thought: I look.\nAction: recall(query="boat")',
+    "an action and an object": 'Action: recall({"query": "boat"})',
 }  # fmt: skip
 
 # Run where functions are taught, and are corrected once where blocks are: nothing says that they are meant.
@@ -67,6 +75,12 @@ BARE_CALLS = {
     "a tag of any name": f"<json>{CALL}</json>",
     "a label": f"execute:\n[{CALL}]",
     "a heading": f"### Workspace\n```json\n{NOTES}\n```\n**execute**\n[{CALL}]",
+    "a tag in bold": f"**<execute>**\n[{CALL}]\n**</execute>**",
+    "a tag in the plural": f"<executes>[{CALL}]</executes>",
+    "the oldest form of functions": '{"function_call": {"name": "recall", "arguments": "{\\"query\\": \\"boat\\"}"}}',
+    "a thought and an action": f'{{"thought": "I need to search.", "action": {CALL}}}',
+    "thoughts and a command": f'{{"thoughts": {{"text": "I search.", "plan": "one call"}}, "command": {CALL}}}',
+    "a thought and actions": f'{{"thought": "I need to search.", "actions": [{CALL}]}}',
 }  # fmt: skip
 
 # Asked again once.
@@ -86,6 +100,17 @@ CORRECTED = {
     "only somebody else's message": "<|im_start|>user\nhi<|im_end|>",
     "only notes": NOTES,
     "only a section with another word": SECTION.replace(WORD, "000000"),
+    "the name and an object in our tag": '<execute>recall {"query": "boat"}</execute>',
+    "YAML": "<execute>\n- name: recall\n  args:\n    query: boat\n</execute>",
+    "YAML that the stop sequence cut off": "<execute>\n- name: recall\n  args:\n    query: boat",
+    "nothing in our tag": "<execute>none</execute>",
+    "only opening tags": "<execute>\n" * 40,
+    "an action with a bare argument": 'Thought: I look.\nAction: recall("boat")',
+    "an action in brackets": "Thought: I look.\nAction: recall[boat]\nObservation: red\nAnswer: It is red.",
+    "a call and what it is for": f"{FUNCTION}\n\nThis will search for your boat.",
+    "a list of calls and what it is for": f"[{FUNCTION}]\nThis will search for your boat.",
+    "only results without a tag": '[{"name": "recall", "status": "success", "content": "red"}]',
+    "only notes as lines": LINES,
 }
 
 HELLO = {
@@ -112,6 +137,22 @@ HELLO = {
     "a section in bold letters": SECTION.replace("system", "𝐬𝐲𝐬𝐭𝐞𝐦") + "\nHello!",
     "a section without marks": f"{TOLD}\n\nHello!",
     "a full-width colon": "EXECUTION： round 1 of 10.\nHello!",
+    "no call in our tag": "<execute>none</execute>\nHello!",
+    "no tool in our tag": "<execute>No tools are needed.</execute>\nHello!",
+    "the answer in our tag": "<execute>\nHello!\n</execute>",
+    "results without a tag": '[{"name": "recall", "status": "success", "content": "red"}]\nHello!',
+    "one result without a tag": '{"name": "recall", "content": "red"}\nHello!',
+    "notes as lines": f"{LINES}\nHello!",
+    "notes as a list": "**Workspace**\n\n- **Objective**: greet\n- **Understanding**: hi\n- **Approach**: answer\n\nHello!",
+    "notes as YAML": f"```yaml\n{LINES.lower()}```\nHello!",
+    "a summary in words": "Hello!\n\n<summary>\nThe person greeted.\n</summary>",
+    "a stop without its slash": "Hello!\n<stop>",
+    "another text behind it": "Hello!<|endoftext|>Human: And now?",
+    "another text on the next line": "Hello!\n<|endoftext|>The next text.\n\nIt goes on.",
+    "a section without brackets": SECTION.replace("[", "").replace("]", "") + "\nHello!",
+    "a section that ends in words": SECTION.replace("[/system", "[end of system") + "\nHello!",
+    "a section as headings": "### PERSON\nroot\n\n### ENVIRONMENT\nSat 2026-11-28 08:01 UTC\n\nHello!",
+    "a section as lists below headings": "**Person**\n- root\n\n**Environment**\n- Sat 2026-11-28 08:01 UTC\n\nHello!",
 }  # fmt: skip
 
 # What a person asked for stays as it is, letter for letter.
@@ -129,6 +170,17 @@ PLAIN = [
     "A chat begins with <|im_start|>user in such files.",
     "[execute] is a section of that file.",
     "{execute} stands for a command.",
+    "Objective: sell more boats.\nScope: Europe.\n\nWe begin in May.",
+    "**Objective:** sell boats.",
+    "### Environment\nThe forests are old.\n\n### Person\nAnn",
+    '[{"name": "Ann", "status": "active", "content": "a letter"}]\nSo it looks.',
+    '{"name": "lookup", "arguments": {"query": "boat"}}\n\nThis is how a call looks.',
+    f"{FUNCTION} is a call.",
+    '{"plan": "walk", "thought": "good"}',
+    "The token <|endoftext|> ends a text.",
+    "Here it is:\n<details>\n<summary>Title</summary>\nText\n</details>",
+    "Hello!\n<stop>\nThe bus stops here.",
+    "Action: recall the meeting at noon.",
 ]
 
 
