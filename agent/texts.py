@@ -120,6 +120,10 @@ REQUEST_REFUSED = "{label} refused the request ({status})."
 NO_CREDIT = "{label} reports that the account has no credit left. Check the account's plan and billing."
 KEY_REFUSED = "{label} refused the API key ({status}). Check {setting}."
 NOT_PERMITTED = "{label} does not allow this ({status}). Check the permissions of the key in {setting}."
+NO_MEMORY = (
+    "{label} does not have enough memory for the model “{model}”. Choose a smaller model, or start the server with a "
+    "smaller context window."
+)
 MODEL_UNKNOWN = "{label} does not know the model “{model}”: {fetch}set COGENCY_MODEL to another."
 NO_MODEL_SERVED = "There is no model at {address} ({status}). Check {setting}."
 KEY_NEEDED = "{label} requires an API key. Set {setting}."

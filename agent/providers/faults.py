@@ -113,6 +113,11 @@ class Fault:
         return self.status == 413 or _TOO_LONG.search(f"{self.code} {self.message}"[:SEARCHED_CHARS]) is not None
 
     @property
+    def of_memory(self) -> bool:
+        """Whether the machine of a local server has too little memory for the model: asking again does not help."""
+        return self.status >= 500 and self.mentions("more system memory", "out of memory", "cudamalloc failed")
+
+    @property
     def is_unexplained(self) -> bool:
         """Whether the request was refused for no reason that is known here."""
         known = self.bad_key or self.no_credit or self.model_unknown or self.too_long
@@ -135,6 +140,8 @@ _TOO_LONG = re.compile(
     rf"|\b{_TOO_LARGE}\b[^.;\n]{{0,40}}?\b(?:prompt|input|context|messages|conversation)\b"
     r"|(?<!completion )(?<!output )\btokens?\b[^.;\n]{0,40}?\bexceed(?:s|ed)?\b"
     r"|sequence length|\bcontext (?:is full|shift)|\bkv[ -]cache\b"
+    # Ollama leaves out what does not fit, with it the question, and its template misses that then.
+    r"|no user query found"
     rf"|`?inputs`?[^.;\n]{{0,60}}must (?:be <=|have less than)|range of input length|超长|过长|超出|超过",
     re.IGNORECASE,
 )
@@ -331,6 +338,8 @@ def _configuration_error(fault: Fault, endpoint: Endpoint, model: str, key: str 
     # A prompt that is too long is the turn's fault, though some services answer 404 for the model then.
     if fault.too_long:
         return None
+    if fault.of_memory and endpoint.is_self_hosted:
+        return texts.NO_MEMORY.format(label=label, model=model)
     if fault.model_unknown:
         fetch = f"{endpoint.fetch.format(model=model)}, or " if endpoint.fetch else ""
         return texts.MODEL_UNKNOWN.format(label=label, model=model, fetch=fetch)
@@ -419,7 +428,8 @@ def _is_retryable(fault: Fault) -> bool:
         case FaultKind.ANSWERED if fault.should_retry is not None:
             return fault.should_retry
         case FaultKind.ANSWERED:
-            return (fault.status in RETRIED or fault.status >= 500) and not (fault.no_credit or fault.too_long)
+            is_lasting = fault.no_credit or fault.too_long or fault.of_memory
+            return (fault.status in RETRIED or fault.status >= 500) and not is_lasting
         case FaultKind.UNREACHABLE:
             return fault.should_retry is True
         case FaultKind.EMPTY:

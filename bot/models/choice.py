@@ -44,6 +44,11 @@ PROBE_TIMEOUT_S = 0.3
 LIST_TIMEOUT_S = 5.0  # For the list of models of a server that accepts connections
 
 
+# Ollama lists models of its cloud with those of the machine (https://docs.ollama.com/cloud): `gpt-oss:120b-cloud`. They
+# are used only if a setting names one, because what people write leaves the machine.
+CLOUD_MODELS: Final = ("-cloud", ":cloud")
+
+
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
     """A model, and why it was chosen. No endpoint means rehearsal."""
@@ -104,8 +109,9 @@ def choice_after(server: AskServer, models: Sequence[str] | None, init: str = IN
     """
     endpoint = server.endpoint
     if not server.required:
-        if models:
-            return ModelChoice(endpoint, models[0], None, f"a local Ollama answers at {endpoint.address}")
+        here = [model for model in models or () if not model.endswith(CLOUD_MODELS)]
+        if here:
+            return ModelChoice(endpoint, here[0], None, f"a local Ollama answers at {endpoint.address}")
         return ModelChoice(
             None,
             "",

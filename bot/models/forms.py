@@ -2,8 +2,8 @@
 
 How many probes a model passed is stored for each form, with the model and its server, among the bot's own preferences.
 COGENCY_TOOLS_FORM=auto follows the better form. If only one form was checked, or both passed equally often, it is text:
-neither a model's size nor what its server reports says in which form it is better. In all runs with small models
-(docs/models.md) it was text, although their servers offer native calls, and text needs the shorter prompt.
+neither a model's size nor what its server reports says in which form it is better. With the one small model that was
+measured and can use tools (docs/models.md), it was text in all runs, although its server offers native calls.
 """
 
 import json

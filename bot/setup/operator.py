@@ -574,9 +574,8 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             if not ask_model:
                 return [chosen, NOT_ASKED, *terms]
             name = models.provider.name
-            answer, clock, context = await asyncio.gather(
-                _ask(models.provider), _clock(settings, name), context_findings(settings, name)
-            )
+            answer, clock = await asyncio.gather(_ask(models.provider), _clock(settings, name))
+            context = await context_findings(settings, name)  # Ollama says it once the model is loaded
             return [chosen, answer, *context, *terms, *clock]
     except (SettingsError, ProviderError) as error:
         is_silent = isinstance(error, ProviderUnavailable)

@@ -197,6 +197,13 @@ async def test_without_anything_it_is_a_rehearsal_and_says_how_to_change_that() 
     )
 
 
+async def test_a_model_of_ollamas_cloud_is_used_only_if_a_setting_names_it() -> None:
+    cloud = ("gpt-oss:120b-cloud", "gemma4:cloud")
+    assert (await choose_model(EMPTY, listing(*cloud, "llama3.2:3b"))).name == "ollama:llama3.2:3b"
+    assert (await choose_model(EMPTY, listing(*cloud))).name == "rehearsal"
+    assert (await choose_model(replace(EMPTY, model=f"ollama:{cloud[0]}"), NOBODY)).name == f"ollama:{cloud[0]}"
+
+
 async def test_an_ollama_without_models_is_named() -> None:
     choice = await choose_model(EMPTY, listing())
     assert choice.name == "rehearsal"
