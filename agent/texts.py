@@ -52,7 +52,9 @@ NO_SCHEMA = (
     "{where} is annotated with {shown}, which cannot be described as JSON Schema. Use str, int, float, bool, Literal, "
     "an Enum, list[…], dict[str, …], a dataclass or a TypedDict that does not contain itself, or … | None."
 )
-TOOL_NAME_TAKEN = "{setting}: {source} has a tool named {name!r}, like a built-in tool. Rename it."
+TOOL_NAME_TAKEN = (
+    "{setting}: {source} has a tool named {name!r}, which is also the name of a built-in tool. Rename yours."
+)
 TOOL_NAME_TWICE = "{setting}: {first} and {second} both have a tool named {name!r}. Rename or remove one of them."
 NO_TOOL_THERE = (
     "{setting}: {source} does not contain any tools. Decorate a function with @tool (from agent import tool)."
@@ -113,9 +115,9 @@ QUESTION_TOO_LONG = (
     "This question and its files are too long for the model “{model}”. Shorten them, or choose a model with a larger "
     "context window."
 )
-RATE_LIMITED = "{label} limits our requests ({status}). Please ask again{later}."
+RATE_LIMITED = "{label} is limiting requests ({status}). Please ask again{later}."
 FREE_TIER = "The account is on a free plan, which may allow the provider to train on people's messages."
-SERVER_PROBLEM = "{label} has a problem ({status}). Please ask again{later}."
+SERVER_PROBLEM = "{label} returned a server error ({status}). Please ask again{later}."
 REQUEST_REFUSED = "{label} refused the request ({status})."
 NO_CREDIT = "{label} reports that the account has no credit left. Check the account's plan and billing."
 KEY_REFUSED = "{label} refused the API key ({status}). Check {setting}."
@@ -178,7 +180,7 @@ BACKUP_MISSING = "The file {file} does not exist. Correct the name."
 NO_BACKUP = "{file} is not a backup, or it is damaged. Choose another one."
 BACKUP_IN_NO_FILE = "{file} is not a file. Give the backup a file name, such as cogency-backup.db."
 BACKUP_UNWRITABLE = "{file} could not be written ({reason}). Check the folder."
-NOT_EMPTY = "{where} already holds {held}. Add --replace to overwrite it, or choose another database."
+NOT_EMPTY = "{where} already contains {held}. Add --replace to overwrite it, or choose another database."
 BOTS_ARE_CONNECTED = "A bot is connected to {where}. Stop it first."
 COPY_DIFFERS = (
     "The copy differs from the source ({table}), so nothing was changed. Try again, and report it if it happens again."
@@ -209,13 +211,13 @@ POOLED = (
     "being notified"
 )
 POOLED_UNPREPARED = (
-    f"{POOLED}; and statements cannot be prepared, which makes each one slower. PgBouncer 1.21 or later can prepare "
-    "them if its max_prepared_statements is above 0"
+    f"{POOLED}. Prepared statements do not work either, which makes each statement slower. PgBouncer 1.21 or later "
+    "supports them if its max_prepared_statements is above 0"
 )
 _COMPARES_ALL = "recall by meaning compares all messages that a person can find, because there is no vector index"
 NO_VECTOR_INDEX = {
-    "missing": f"{_COMPARES_ALL} without pgvector 0.8 on the server (an index helps people with many thousands of "
-    "messages)",
+    "missing": f"{_COMPARES_ALL} without pgvector 0.8 or later on the server (an index makes a difference for people "
+    "with many thousands of messages)",
     "forbidden": f"{_COMPARES_ALL} until an administrator runs CREATE EXTENSION vector in this database",
     "old": f"{_COMPARES_ALL} in pgvector before version 0.8 (update pgvector, and then run ALTER EXTENSION vector "
     "UPDATE)",
@@ -245,7 +247,7 @@ NO_SUCH_VERSION = "There is no version {name} to go back to. Name a release ({re
 NO_WAY_BACK = (
     "{where} cannot go back from version {version} to {to}, because {why}. Restore a backup from the earlier version."
 )
-OTHER_PROGRAM = "{where} holds another program's tables. Choose another database in COGENCY_DATABASE_URL."
+OTHER_PROGRAM = "{where} contains another program's tables. Choose another database in COGENCY_DATABASE_URL."
 NEWER_VERSION = (
     "{where} was written by a newer version of Cogency. Install that version, or choose another database in "
     "COGENCY_DATABASE_URL."
@@ -253,11 +255,11 @@ NEWER_VERSION = (
 NO_RIGHT_TO_CREATE = (
     "The database user does not have permission to change {where}. Grant that user the right to create tables there."
 )
-TABLE_HELD = "{where} cannot be upgraded while other processes lock its tables. The bot tries again."
+TABLE_HELD = "{where} cannot be upgraded while other processes lock its tables. The bot retries automatically."
 NOT_MIGRATED = "{where} could not be upgraded to version {head}: {error}."
 _FORMS = "use sqlite:///path/to/file.db or postgresql://user:password@host/database."
 DATABASE_URL_UNREADABLE = f"The database URL cannot be read; {_FORMS}"
-NO_SUCH_DATABASE = f"There is no store for {{kind}} databases; {_FORMS}"
+NO_SUCH_DATABASE = f"{{kind}} databases are not supported; {_FORMS}"
 
 # Scheduled questions
 

@@ -229,7 +229,7 @@ class Derived:
 
 
 DERIVED: Final = (
-    Derived("reader", "what facts say", "facts", READER, fact_index.renew, fact_index.count_remaining),
+    Derived("reader", "the index of facts", "facts", READER, fact_index.renew, fact_index.count_remaining),
     Derived("index_terms", "the search index", "messages", index.TERMS, index.renew, index.count_remaining),
 )
 

@@ -46,15 +46,16 @@ def is_stale(due: Occurrence, now: datetime) -> bool:
 
 
 def late_note(due: Occurrence, now: datetime, person_zone: str = "") -> str:
-    """A note such as "This was due at 09:00; I was away, as for 3 before it."; "" for an occurrence in time."""
+    """A note such as "This was due at 09:00, but I was offline."; "" for an occurrence in time."""
     if now - due.time <= LATE_AFTER and not due.missed:
         return ""
     if not (name := due.schedule.definition.timing.seen_from(person_zone).zone):
-        return f"This was due {duration_in_words(now - due.time)} ago; I was away."
+        return f"This was due {duration_in_words(now - due.time)} ago, but I was offline."
     zone = zone_of(name)
     time, today = due.time.astimezone(zone), now.astimezone(zone)
     day = "" if time.date() == today.date() else f"on {time:%A}, {day_in_words(time)}, "
     when = f"{day}at {time:%H:%M}"
     many = "more than 500" if due.missed >= MAX_MISSED else f"{due.missed}"
-    before = f", as for {many} before it" if due.missed else ""
-    return f"This was due {when}; I was away{before}."
+    times = "time" if due.missed == 1 else "times"
+    before = f" I also missed {many} earlier {times}." if due.missed else ""
+    return f"This was due {when}, but I was offline.{before}"

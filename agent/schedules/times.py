@@ -111,10 +111,10 @@ def problem_of(timing: Timing, now: datetime) -> str:
     if timing.at is not None:
         return _problem_of_moment(timing.at, timing.zone, now)
     if not 1 <= timing.weeks <= MAX_WEEKS:
-        return f"Take every week, or one week of {MAX_WEEKS} at most."
+        return f"Repeat it every 1 to {MAX_WEEKS} weeks."
     # Steps of days and of weeks at once would both leave out days, and hardly ever meet.
     if not 1 <= timing.days <= MAX_WEEKS * 7 or timing.weeks > 1 < timing.days:
-        return f"Take every day, or one day of {MAX_WEEKS * 7} at most, and then every week."
+        return f"Repeat it every 1 to {MAX_WEEKS * 7} days. Steps of days and steps of weeks cannot be combined."
     try:
         too_often = comes_too_often(timing.rule, MIN_INTERVAL)
         # A rule can be valid and never come, such as the 30th of February.
@@ -123,14 +123,14 @@ def problem_of(timing: Timing, now: datetime) -> str:
         return str(error)
     if too_often:
         minutes = MIN_INTERVAL.seconds // 60
-        return f"The rule {timing.rule!r} occurs too often: leave at least {minutes} minutes between two times."
+        return f"The rule {timing.rule!r} repeats too often. Leave at least {minutes} minutes between two times."
     if timing.until is None:
-        within = f"within {DEFAULT_DURATION.days} days: give another rule, or an end."
-        return "" if comes else f"The rule {timing.rule!r} does not come {within}"
+        within = f"within {DEFAULT_DURATION.days} days. Choose another rule, or set an end date."
+        return "" if comes else f"The rule {timing.rule!r} does not occur {within}"
     if timing.until > now + MAX_AHEAD:
-        return "The end is too far ahead: choose one within five years."
+        return "The end is too far ahead. Choose one within five years."
     return (
-        "" if comes else f"The rule {timing.rule!r} does not occur before its end: choose another rule or a later end."
+        "" if comes else f"The rule {timing.rule!r} does not occur before its end. Choose another rule or a later end."
     )
 
 
@@ -174,7 +174,7 @@ def following_in_words(timing: Timing, now: datetime, zone: str) -> str:
 
 def zone_of(name: str) -> ZoneInfo:
     """Return the zone. Raises ValueError with a sentence if it is unknown."""
-    unknown = f"The time zone {name[:60]!r} is unknown: give one such as Europe/Berlin."
+    unknown = f"The time zone {name[:60]!r} is unknown. Use one such as Europe/Berlin."
     if not _ZONE.fullmatch(name):
         raise ValueError(unknown)
     try:
@@ -193,7 +193,7 @@ def _problem_of_moment(at: datetime, zone: str, now: datetime) -> str:
         local = now.astimezone(zone_of(zone or "UTC"))
         day = day_and_year_in_words(local)
         return f"That time has passed: it is {local:%A}, {day}, {local:%H:%M} {zone or 'UTC'} now."
-    return "That time is too far ahead: choose one within five years." if at > now + MAX_AHEAD else ""
+    return "That time is too far ahead. Choose one within five years." if at > now + MAX_AHEAD else ""
 
 
 def _times(rule: str, start: datetime) -> Iterator[datetime]:

@@ -15,14 +15,14 @@ TWO_SLACK_LISTS = (
     "COGENCY_SLACK_APPS cannot be combined with SLACK_BOT_TOKEN, SLACK_APP_TOKEN or SLACK_CLIENT_ID. Describe that app "
     "in the COGENCY_SLACK_APPS file and remove the other settings, or remove COGENCY_SLACK_APPS."
 )
-SLACK_SERVE_UNKNOWN = "{file} has no app {name}. Add it there, or correct the name."
+SLACK_SERVE_UNKNOWN = "{file} does not describe an app named {name}. Add it there, or correct the name."
 SLACK_APPS_NO_TOML = "COGENCY_SLACK_APPS: {file} is not valid TOML: {error}. Write a table for each app, as in [acme]."
 SLACK_APPS_EMPTY = "COGENCY_SLACK_APPS: {file} does not describe any apps. Write a table for each app, as in [acme]."
 SLACK_APP_TWICE = "COGENCY_SLACK_APPS: {file}: the apps {names} have the same bot_token. Each app needs its own."
 SLACK_APP_WRONG = "COGENCY_SLACK_APPS: {file}, app {app}: {problem}."
 SLACK_APP_TABLE = "it must be a table: a line such as [acme], with its keys below"
 SLACK_APP_KEY = "{key} is not a valid key; use {known}"
-SLACK_APP_KEY_TWICE = "{key} and {file} are both set; keep one of them"
+SLACK_APP_KEY_TWICE = "{key} and {file} are both set; remove one of them"
 SLACK_APP_TEXT = 'the value of {key} must be a quoted string, as in {key} = "…"'
 SLACK_APP_INCOMPLETE = "bot_token or bot_token_file is missing; copy it from the app's OAuth & Permissions page"
 SLACK_APP_WAYS = "set either app_token, for Socket Mode, or signing_secret, for events over HTTP"
@@ -82,22 +82,25 @@ OPERATOR_ADDRESS_PATH = (
 
 # What operators do about a person or a place
 
-NO_ID = "That is not an ID. `cogency {kind} find NAME` finds one."
+NO_ID = "That is not an ID. To find one, run `cogency {kind} find NAME`."
 ID_UNKNOWN = "Nothing is stored about {of}."
 ID_NEAR = "Did you mean {near}?"
-ID_FIND = "`cogency {kind} find NAME` finds an ID."
+ID_FIND = "To find an ID, run `cogency {kind} find NAME`."
 ERASED_BEFORE = "Nothing is stored about {of}. It was erased on {when:%Y-%m-%d %H:%M} UTC (audit entry {number})."
 NAME_OF_MANY = "Several channels are called {name}. Use the ID: {ids}."
 NAMES_UNREAD = "{platform} did not return the channel names: {reason}"
 FOUND_LINE = "{id}  {name}  {messages}, last {last}"
-OPERATOR_NAME = "{name!r} is not a valid operator name. Use letters, digits and . _ @ + - (at most 64)."
-NOTHING_ASKED = "There is no request number {number}. `cogency audit` lists all requests, with their numbers after #."
+OPERATOR_NAME = "{name!r} is not a valid operator name. Use up to 64 letters, digits and . _ @ + -"
+NOTHING_ASKED = "There is no request {number}. `cogency audit` lists all requests, with their numbers after #."
 ASKED_BEFORE = "Request {number} is already confirmed."
 ASKED_LONG_AGO = "This request is from {when:%Y-%m-%d %H:%M} UTC, more than 24 hours ago. Make a new one."
 ASKED_BY_YOU = (
     "{name} made this request, so another operator must confirm it, from another account or with --operator NAME."
 )
-ASKED_OTHERWISE = "Request {number} is to {act} the {kind} {of}. Confirm it with `cogency {kind} confirm {number}`."
+ASKED_OTHERWISE = (
+    "Request {number} has a different purpose: to {act} the data of the {kind} {of}. Confirm it with `cogency {kind} "
+    "confirm {number}`."
+)
 NOBODY_ERASES = (
     "Nothing was erased, because another process is using {where} and did not respond. Stop it and try again."
 )
@@ -106,12 +109,14 @@ ERASES = "This erases everything stored about {of}: {amounts}. You cannot undo t
 ERASES_CHOICES = "Only preferences, accounts and records without text are stored about {of}. This erases them."
 ERASES_REPETITIONS = "This includes {count} in other threads that repeat it."
 ERASES_RELATED = (
-    "{count} elsewhere may say the same in other words or be based on it. They are not erased unless you add --related."
+    "{count} elsewhere may say the same in other words, or be based on this data. They are not erased unless you "
+    "add --related."
 )
 CHECK_PERSON = (
-    "To verify: `cogency person export {of}` finds nothing. Audit entry #{number} names {known_as} instead of the ID."
+    "To verify this, run `cogency person export {of}`. It should find nothing. Audit entry #{number} shows "
+    "{known_as} instead of the ID."
 )
-CHECK_PLACE = "To verify: `cogency place export {of}` finds nothing. Audit entry: #{number}."
+CHECK_PLACE = "To verify this, run `cogency place export {of}`. It should find nothing. The audit entry is #{number}."
 PLACE_NEW = "If nobody has written to the bot there yet, mention it there first."
 NO_DOCUMENTS_THERE = "{of} is a thread. Documents belong to a channel, a whole workspace or server, or a person."
 FOUND_BY_PERSON = "Only {of} can ask about them, in direct messages."

@@ -12,7 +12,7 @@ from bot.chat.commands.declaration import Command, CommandCall, HomeContent, Hom
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelForm
 
 CHOOSE = "Choose whose budget it is."
-AMOUNT = "Enter an amount, such as $20 or 5,000,000 tokens, or enter exempt or reset."
+AMOUNT = "Enter an amount, such as $20 or 5,000,000 tokens, or enter “exempt” or “reset”."
 
 
 async def show(service: BudgetService, call: declaration.CommandCall) -> Panel:

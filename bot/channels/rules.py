@@ -353,7 +353,7 @@ AMBIENT: Final = ChannelRule(
     usage="`ambient` (`on`, `off`, or how many answers a day)",
     read=_read_ambient,
     words=("on", "off"),
-    examples={"on": "let me answer some open questions a day without a mention"},
+    examples={"on": "let me answer a few open questions a day without a mention"},
     shown=lambda value: channels_texts.AMBIENT_ON.format(many=counted(int(value), "answer", "answers")),
     controls=(Menu(_ambient_menu),),
     check=_check_ambient,

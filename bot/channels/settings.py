@@ -16,9 +16,9 @@ class ChannelSettings:
         20,
         section=Section.ACCESS,
         description=(
-            "The highest value that channel managers can choose with /channel ambient, which is how many questions per "
-            "day the bot answers in a channel without being addressed. Each answer costs a call to the learning model, "
-            "and so do up to five unanswered questions for each answer. With 0, nobody can turn this on."
+            "Maximum number of questions per day that the bot answers in a channel without being mentioned, once a "
+            "channel manager turns this on with /channel ambient. Each answer costs a call to the learning model, and "
+            "so do up to five questions that the bot leaves unanswered. With 0, nobody can turn this on."
         ),
         after="COGENCY_MODEL_ACCESS",
     )

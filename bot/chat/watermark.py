@@ -144,7 +144,7 @@ class Watermark:
         try:
             await self.host.conversations.set_watermark(self.source, time)
         except CogencyError as error:
-            log.log(severity(error), "the time until which %s was read could not be stored: %s", self.source, error)
+            log.log(severity(error), "the time up to which %s was read could not be stored: %s", self.source, error)
 
     async def keep(self) -> NoReturn:
         while True:

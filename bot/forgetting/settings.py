@@ -37,8 +37,8 @@ class ForgettingSettings:
         {},
         section=Section.BOUNDS,
         description=(
-            "How many days the bot stores messages from direct messages (dm), private places and public places. After "
-            "that, it erases them and everything derived from them. Default: forever."
+            "How many days the bot stores what people write in direct messages (dm), private places and public "
+            "places. After that, it erases them and everything derived from them. Default: forever."
         ),
         example="dm=365,private=90,public=30",
     )

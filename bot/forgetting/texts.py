@@ -54,14 +54,16 @@ def receipt_text(receipt: Receipt) -> str:
     done = f"Forgotten: {amounts(receipt.erased)}. {_proof(receipt)}"
     if receipt.related:
         stays = counted(receipt.related, "message", "messages")
-        done = f"{done} {stays} elsewhere may say the same in other words or be based on it. I did not forget them."
+        done = (
+            f"{done} {stays} elsewhere may say the same in other words, or be based on what was forgotten. I kept them."
+        )
     if receipt.documents:
         done = f"{done} {_documents_stay(receipt.documents)}."
     if receipt.replies:
         pages = counted(receipt.replies, "message", "messages")
-        done = f"{done} I am also deleting {pages} of mine where you see them. That may take a while."
+        done = f"{done} I am also deleting {pages} of mine that you can still see. That may take a while."
     if receipt.kept:
-        done = f"{done} {_staying(receipt.kept)} where you see {_them(receipt.kept)}, as you chose."
+        done = f"{done} {_staying(receipt.kept)} visible to you, as you chose."
     if receipt.ephemeral:
         staying = _staying(receipt.ephemeral, " that only you see")
         done = f"{done} {staying} until you dismiss {_them(receipt.ephemeral)}."
@@ -99,15 +101,15 @@ FORGET_HELP: Mapping[str, str] = {
 }
 FORGET_WAYS = "`everything`, `2 hours`, `since Monday` or `about` and a word"
 NO_THREAD = "There is no thread here. Write `/forget 2 hours`, `/forget about …` or `/forget everything`."
-FORGET_UNCLEAR = "I could not read “{said}”. Write {ways}."
+FORGET_UNCLEAR = "I did not understand “{said}”. Write {ways}."
 ABOUT_TOO_LONG = "Describe the topic in up to {limit} characters."
 ABOUT_WHAT = "Name a topic, as in `/forget about Apollo`."
 ABOUT_TOO_SHORT = (
     "Use a word of at least {limit} letters ({limit_cjk} in Chinese, Japanese or Korean). Shorter words appear in "
     "nearly everything."
 )
-OTHERS = "not shown here, because you said it to others"
-FORGET_CHANGED = "This changed in the meantime. Nothing is erased yet."
+OTHERS = "not shown here, because other people can read this place"
+FORGET_CHANGED = "What you asked me to forget has changed since the preview. Nothing is erased yet."
 FORGETTING = "I am still forgetting what you asked me to forget earlier. Wait until it is done, then ask again."
 FORGET_STOPPED = "I stopped the search. Nothing was forgotten."
 NOTHING_SOUGHT = "I am not searching for anything to forget here."
@@ -125,8 +127,8 @@ _LINE_CHARS = 100
 
 
 NOT_FOUND_BY_WORDS = (
-    "Others wrote in these threads, too. I find my answers to them by their words, so I cannot find answers that say "
-    "this in entirely different words."
+    "Other people also wrote in these threads. I search my answers to them for the same words, so I may miss answers "
+    "that say this in other words."
 )
 
 
@@ -155,10 +157,11 @@ def related_words(preview: Preview) -> str:
     said_again = f"{same} elsewhere may say the same in other words."
     if not preview.in_view:
         return said_again
-    in_view = counted(preview.in_view, "answer", "answers")
-    more = "" if preview.related.count == preview.in_view else " more"
-    written = f"I wrote {in_view}{more} while I could see what you want to forget, without using its words."
-    return f"{said_again} {written}" if more else written
+    are_all = preview.related.count == preview.in_view
+    more = "" if are_all else "more "
+    in_view = counted(preview.in_view, f"{more}answer", f"{more}answers")
+    written = f"I wrote {in_view} while I could see what you want to forget, without using the same words."
+    return written if are_all else f"{said_again} {written}"
 
 
 def documents_left(documents: Sample) -> list[str]:
@@ -191,7 +194,7 @@ def nothing_to_forget(wish: OneThread | During | AboutTopic, zone: tzinfo) -> st
     """There is nothing that it could erase."""
     match wish:
         case AboutTopic(_, words):
-            return f"Nothing that you said and nothing that I know about you mentions “{literal(words)}”."
+            return f"I found nothing about “{literal(words)}” in what you said or in what I know about you."
         case OneThread():
             return "I do not store anything that you said in this thread or anything that I learned from it."
         case During(_, period):
@@ -209,7 +212,7 @@ def _what(wish: Wish, zone: tzinfo) -> str:
         case During(_, period):
             return f"what you said {_span(period, zone)}, everywhere"
         case AboutTopic(_, words):
-            return f"what mentions “{literal(words)}”: what you said, the answers to it, and what I know"
+            return f"everything that mentions “{literal(words)}”: what you said, the answers to it, and what I know"
         case _:
             assert_never(wish)
 
@@ -224,4 +227,4 @@ def _span(period: TimeSpan, zone: tzinfo) -> str:
     return f"from {since} to {until} ({zone})"
 
 
-COPY_STILL_KEPT = "{model} may still store part of an old turn; the bot will try again later."
+COPY_STILL_KEPT = "{model} may still store part of an old turn; the bot will try to delete it again later."

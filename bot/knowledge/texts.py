@@ -34,8 +34,10 @@ NOTHING_KNOWN_YET = "There are no documents here. A manager of this place can ad
 NOT_FOR_GUESTS = "Only full members can see a place's documents."
 NO_SUCH_DOCUMENT = "There is no document {number} here. To see the list, use `/knowledge`."
 NOT_REMOVING = "Only the person who added it, or a manager of the channel where it was added, can remove it."
-DOCUMENT_REMOVED = "Removed: {name}. I no longer know it, and its bytes are gone."
-DOCUMENT_REMOVED_LATER = "Removed: {name}. I no longer know it. Its last bytes are erased when the database is idle."
+DOCUMENT_REMOVED = "Removed: {name}. I no longer know it, and its content is erased."
+DOCUMENT_REMOVED_LATER = (
+    "Removed: {name}. I no longer know it. The rest of its content is erased when the database is idle."
+)
 BEGINS_SO = "It begins with:"
 NOT_LEARNING = "Only channel managers can add documents here. You can add some for yourself in a direct message."
 NOTHING_TO_LEARN = (

@@ -12,7 +12,7 @@ MEMORY_ENTRY = "What you remember"
 MEMORY_ENTRY_WHAT = "See what the bot remembers about you. Nobody else can see this."
 HOME_MEMORY = "What I remember about you"
 LEARNING_ON = "I learn from what you write to me."
-LEARNING_OFF = "I do not learn from what you write to me, now or later. What I already remember stays."
+LEARNING_OFF = "I do not learn from what you write to me while this is off. I keep what I already remember."
 EXPORT_BUTTON = "Export as a file"
 LEARNS_NOTHING = "I do not learn from what you say."
 LEARNS_FROM_YOU = "I learn from what you say."
@@ -127,8 +127,8 @@ BETWEEN_US = (
     "You wrote them only to me, so I use them only where nobody else can read them, unless you choose “use everywhere”."
 )
 USED_EVERYWHERE = (
-    "From now on, I use it in all my replies to you, but in nobody else's. Anyone who can see one of those replies may "
-    "also see this entry."
+    "From now on, I use it in all my replies to you, but not in replies to others. Anyone who can see one of those "
+    "replies may also see this entry."
 )
 USED_HERE = "From now on, I use it only where you said it."
 NOT_YOUR_WORDS = "That entry does not come from your own words alone, so I can use it only where it was said."

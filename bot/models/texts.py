@@ -28,8 +28,8 @@ MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 
 CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
-    "This check asks {probes} questions and uses about {tokens:,} tokens{dollars}. `cogency usage` counts them. Press "
-    "Ctrl-C to stop."
+    "This check asks {probes} questions and uses about {tokens:,} tokens{dollars}. They appear in `cogency usage`. "
+    "Press Ctrl-C to stop."
 )
 FORMS_UNCHECKED = (
     "The bot uses text tool calls for this model. Run `cogency check-model` to compare them with native ones. The bot "
@@ -60,8 +60,9 @@ KEY_MISSING = (
     "{key} is missing. {setting} is set to {provider}{colon}…, which needs it. Set it in the environment or in .env."
 )
 NO_EMBEDDINGS = (
-    "COGENCY_EMBEDDINGS must be a model of a service with OpenAI's /embeddings, such as openai:text-embedding-3-small "
-    "or ollama:nomic-embed-text, or static:use-multilingual-3, which does not need a service."
+    "COGENCY_EMBEDDINGS must be a model of a service that supports OpenAI's /embeddings, such as "
+    "openai:text-embedding-3-small or ollama:nomic-embed-text, or static:use-multilingual-3, which does not need a "
+    "service."
 )
 NO_STATIC_EMBEDDINGS = "COGENCY_EMBEDDINGS is set to an unknown built-in model. Use static:use-multilingual-3."
 STATIC_EMBEDDINGS_MISSING = (
@@ -69,7 +70,7 @@ STATIC_EMBEDDINGS_MISSING = (
     "set another model."
 )
 NO_TRANSCRIPTION = (
-    "COGENCY_TRANSCRIPTION must be a model of a service with OpenAI's /audio/transcriptions, such as "
+    "COGENCY_TRANSCRIPTION must be a model of a service that supports OpenAI's /audio/transcriptions, such as "
     "openai:gpt-4o-mini-transcribe."
 )
 

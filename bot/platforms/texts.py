@@ -69,7 +69,7 @@ def fill_in(
 ) -> str:
     """What is asked for one field. `before`: what Enter alone would fill in. `several`: of the choices."""
     number = (FILL_CHOICES if several else FILL_CHOICE) if choices else ""
-    enter = f"Enter for {before}." if before else "" if required else "Enter leaves it out."
+    enter = f"Press Enter for {before}." if before else "" if required else "Press Enter to skip it."
     head = f"**{label}** {hint}".rstrip(" .")
     return "\n".join([" ".join(filter(None, [f"{head}.", number, enter])), *choices])
 
@@ -108,8 +108,8 @@ HOW_DEEP = "Depth"
 
 APP_DESCRIPTION = "An AI agent that answers in threads, remembers what you allow, and forgets on request."
 AGENT_DESCRIPTION = (
-    "Ask me anything. I answer in the thread, use what you told me earlier where that is allowed, and name my sources. "
-    "You can see, correct and delete what I remember about you at any time."
+    "Ask me anything. I answer in the thread, use what you told me earlier where that is allowed, and cite my "
+    "sources. You can see, correct and delete what I remember about you at any time."
 )
 # Shown until the bot knows the person.
 PROMPTS = (
@@ -404,7 +404,7 @@ PLAY_DIRECT = "**Only {person}** can read this. The bot never shows it to {other
 
 # After a button below a reply
 
-NOTED = "Thank you. Press the other button to change your mind."
+NOTED = "Thank you. To change your rating, press the other button."
 NO_SUCH_REPLY = "I no longer know this reply."
 ONLY_THIS_PAGE = "Forgotten. I can only remove this page of the answer. Please dismiss the other pages yourself."
 ASKED_ALREADY = "You already asked me this. The answer is below or on its way."
@@ -565,9 +565,7 @@ SERVE_SERVER = (
 )
 DO_NOT_RESTART = "Do not restart the bot repeatedly before then."
 SHARDS_RECOMMENDED = "Discord recommends {recommended} connections; COGENCY_DISCORD_SHARDS is {chosen}"
-SHARDS_UNNAMED = (
-    "COGENCY_DISCORD_SERVERS is not set, so if you run several processes, each one knows only its own servers"
-)
+SHARDS_UNNAMED = "COGENCY_DISCORD_SERVERS is not set. If you run several processes, each one knows only its own servers"
 NAME_SERVERS = (
     "If you run several processes, set COGENCY_DISCORD_SERVERS to the servers whose members can send the bot direct "
     "messages."
@@ -586,7 +584,9 @@ INVITE_BOT = (
     "invitation."
 )
 CHECK_GROUPS = "Check the ID in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS."
-COMPARE_CONFIG = "To compare them, set SLACK_CONFIG_TOKEN to a token from https://api.slack.com/apps."
+COMPARE_CONFIG = (
+    "To compare the app with its manifest, set SLACK_CONFIG_TOKEN to a token from https://api.slack.com/apps."
+)
 RENEW_CONFIG = "Create a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps. Each one lasts twelve hours."
 HTTP_OR_SOCKETS = (
     "Run `cogency slack manifest --http URL` and apply the result to the app, or set SLACK_APP_TOKEN instead."
@@ -659,6 +659,6 @@ SLACK_APP_BROKE = "The app stopped because of a bug, which the log shows. Restar
 SLACK_LOGIN_REFUSED = "Slack does not accept {setting} ({code}). Copy it again from the app's page."
 
 
-STILL_WAITS = "It expires in 24 hours. `/tools` shows it."
+STILL_WAITS = "This request expires in 24 hours. To see it again, use `/tools`."
 DECIDE_BUTTON = "Approve or deny…"
 SLACK_NO_ANSWER = "Slack does not respond at {address} (SLACK_API_BASE_URL). Check the network. {error}"

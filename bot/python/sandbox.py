@@ -141,7 +141,7 @@ class Sandbox:
                 self._compile_again()
                 return RunEnded(failed=True, limit=Limit.TIME)
             except OSError as error:
-                log.warning("python: the process of a run did not start: %s", error)
+                log.warning("python: the process for the code did not start: %s", error)
                 raise EngineUnavailable(texts.NO_PROCESS) from error
         if answer is None:
             self._compile_again()

@@ -21,7 +21,7 @@ DESCRIPTION = (
 # Below replies, and in `/code`
 
 COMPUTED = "Computed with Python. `/code` shows the code."
-CHARTED = "Chart: use `/code numbers` to see its numbers."
+CHARTED = "To see the numbers behind the chart, use `/code numbers`."
 RUN_OF = "Run {number} of {runs}"
 WRONG_ARGUMENTS = "wrong arguments: {why}"
 NO_CODE = "There is no code for that answer, or it is no longer stored."

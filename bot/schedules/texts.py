@@ -31,7 +31,7 @@ NO_WORDS = "Add what the reminder should say after the time: `tomorrow at 9:00 t
 TOO_LONG = "Shorten the text to {most:,} characters."
 WHICH = "Which time do you mean?"
 PASSED = "That time has passed today. Do you mean:"
-SPELL = "Or write the time unambiguously: `{words}`."
+SPELL = "Or write the time in full: `{words}`."
 ZONE_FIRST = "I need your time zone to know when that is."
 KEPT = {
     ScheduleKind.REMINDER: "I will remind {whom}: **{when}**.{following}\n“{words}”",
@@ -58,11 +58,10 @@ YOURS = "Your reminders and scheduled tasks:"
 PAGE_OF = "Page {page} of {pages}. For another page, use `/schedules page {another}`."
 OF_ALL = "Everyone's reminders and scheduled tasks, without their text ({shown}):"
 USAGE = (
-    "`/schedules` lists them. `pause 3`, `resume 3`, `cancel 3`; `edit 3 tomorrow at 9:00 | new words`; "
-    "`remind me tomorrow at 9:00 to call Ann` sets a reminder; "
-    "`ask every Monday at 8:00 | sum up the week here` schedules a task; "
-    "`ask if changed every hour | is the site up?` posts the answer only if it changed. "
-    "Channel managers can use `forbid` and `allow` in their channel."
+    "`/schedules` lists your reminders and scheduled tasks. You can add `pause 3`, `resume 3`, `cancel 3` or `edit 3 "
+    "tomorrow at 9:00 | new words`. `remind me tomorrow at 9:00 to call Ann` sets a reminder. `ask every Monday at "
+    "8:00 | sum up the week here` schedules a task. `ask if changed every hour | is the site up?` posts the answer "
+    "only if it changed. Channel managers can use `forbid` and `allow` in their channel."
 )
 OPERATORS_ONLY = "Only operators can see everyone's schedules."
 FORBIDDEN = (
@@ -79,7 +78,7 @@ REFUSED = {
     ScheduleRefused.MANY_OF_PERSON: (
         "You have reached the maximum number of schedules. Cancel some with `/schedules` first."
     ),
-    ScheduleRefused.QUESTION_DELETED: "You deleted the question.",
+    ScheduleRefused.QUESTION_DELETED: "Nothing was scheduled, because you deleted the question.",
     ScheduleRefused.MANY_AT_WORK: (
         "You have reached the maximum number of running tasks. Wait for one to finish, or stop one."
     ),
@@ -143,9 +142,7 @@ WORK_OVER_BUDGET = "I stopped early. This is what I have so far. {why}"
 WORK_TOO_LONG = (
     "I stopped early, because I reached the limit of {minutes} minutes for one task. This is what I have so far."
 )
-WORK_TOO_MUCH = (
-    "I stopped early, because I reached the limit for what I can read for one task. This is what I have so far."
-)
+WORK_TOO_MUCH = "I stopped early, because I read as much text as one task allows. This is what I have so far."
 WORK_FORBIDDEN = "I stopped here. {why}"
 WORK_TAKEN_AWAY = "I stopped your task “{words}”. {why}"
 # Without a word of it: what calls somebody outlives their thread.

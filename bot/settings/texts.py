@@ -21,7 +21,7 @@ CODE_FROM_A_REPOSITORY = (
 FILE_UNREADABLE = (
     "{setting} points to {file}, which could not be read. Make it a UTF-8 text file that you have permission to read."
 )
-NO_KEYCHAIN = "{name} is set to come from the keychain, but the extra 'keychain' is not installed. Run {command}"
+NO_KEYCHAIN = "{name}=keyring needs the extra 'keychain', which is not installed. Run {command}"
 NOT_IN_KEYCHAIN = "{name} is not in the keychain. Run `keyring set {service} {name}`."
 KEYCHAIN_CLOSED = "{name} could not be read from the keychain. Unlock the keychain, or set the value directly."
 FILE_EMPTY = "{setting} points to {file}, which is empty. Write the secret into the file."

@@ -538,7 +538,7 @@ async def examine_database(settings: Settings) -> list[Finding]:
     findings += [
         finding(
             Level.NOTE,
-            what=f"{index.derived.what}: {index.left:,} {index.derived.of} were indexed by another version",
+            what=f"{index.derived.what}: {index.left:,} {index.derived.of} were indexed by another version of Cogency",
             remedy=setup_texts.NEXT_START_RENEWS,
         )
         for index in look.outdated
@@ -761,7 +761,7 @@ def _platforms(settings: Settings) -> dict[str, CheckFunction]:
         level = Level.GOOD if distribution.installers else Level.WARNING
         remedy = "" if distribution.installers else setup_texts.NAME_INSTALLERS
         finding = Finding(level, "Slack", text.format(address=distribution.address), remedy)
-        checks_found["Slack, through its install page"] = partial(_return, finding)
+        checks_found["Slack (install page)"] = partial(_return, finding)
     no_tokens = Finding(Level.WARNING, "Settings", "no platform has a token", setup_texts.SET_TOKENS)
     return checks_found or {"Settings": partial(_return, no_tokens)}
 

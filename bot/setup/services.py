@@ -102,7 +102,7 @@ ExecStart={command}
 Environment={path}
 WorkingDirectory={folder}
 
-# What has fallen silent is started anew. A wrong setting (78) is not: it stays wrong.
+# Restart the bot when it stops responding, but not when a setting is wrong (78).
 WatchdogSec=30
 Restart=on-failure
 RestartSec=5
@@ -198,7 +198,7 @@ services:
     build: {clone}
     image: cogency:local
     env_file: {dotenv}
-{environment}    # A model or a database on this machine is reached as without a container.
+{environment}    # With the host's network, the bot reaches models and databases on this machine.
     network_mode: host
     volumes:
       - data:/data

@@ -33,7 +33,7 @@ DATABASE_NEWEST = "{where}: already at the newest version, {version}."
 DATABASE_MIGRATED = "{where}: upgraded from version {before} to {version}."
 MIGRATE_SAYS = "With --back, it makes a backup and returns to an earlier version. Stop the bot first."
 BACK_IS_THERE = "{where}: already at version {version}."
-BACK_LOSES = "{where}: version {to} cannot hold\n{lost}"
+BACK_LOSES = "{where}: version {to} cannot store:\n{lost}"
 BACK_REFUSED = (
     "Nothing was changed. To go back without this data, add --yes. A full backup is made first. To get the data back, "
     "return to this version and run `cogency restore`."
@@ -45,17 +45,17 @@ BACK_DONE = (
     "upgrade the database again."
 )
 BACKED_UP = "{file}: {held}, at version {version}."
-HOLDS = "{file} holds {held}, as of {made}."
-RESTORED = "{where} now holds the backup. Start the bot again."
-FORGOTTEN_AGAIN = "Messages forgotten after the backup were forgotten again: {messages}."
+HOLDS = "{file} contains {held}, as of {made}."
+RESTORED = "{where} now contains the backup. Start the bot again."
+FORGOTTEN_AGAIN = "Messages that were forgotten after the backup were removed again: {messages}."
 FORGOTTEN_UNKNOWN = (
     "This database has no record of what was forgotten after the backup, so that data was restored. Erase it again."
 )
 COPIED = (
-    "{where} now holds {held}. The copy matches the source. Set COGENCY_DATABASE_URL to the copy and start the bot."
+    "{where} now contains {held}. The copy matches the source. Set COGENCY_DATABASE_URL to the copy and start the bot."
 )
 RESTORE_SAYS = (
-    "Stop the bot first. Data that was forgotten after the backup is forgotten again, if the database still has a "
+    "Stop the bot first. Data that was forgotten after the backup is removed again, if the database still has a "
     "record of it."
 )
 COPY_SAYS = (
@@ -169,7 +169,7 @@ ROOTS_FILE = "Root created {file}. Change the program or script that creates the
 FOLDER_WRITABLE = "{who} can write to {folder} and replace {file}"
 FOLDER_CLOSE = "Run `chmod go-w {folder}`."
 FIXED_RIGHTS = "{file} is now private to you (mode {after}, before {before})"
-FIXED_VERSION = "{where} was upgraded from version {before} to {after}; {file} is the backup from before"
+FIXED_VERSION = "{where} was upgraded from version {before} to {after}; the backup from before the upgrade is {file}"
 FIX_LINK = "{file} is a link, so the permissions of its target were not changed"
 FIX_FAILED = "the permissions of {file} were not changed ({reason})"
 FIX_NOT_OURS = "{file} belongs to {owner}, so its permissions were not changed"
@@ -179,9 +179,12 @@ FIX_ON_SERVER = "{where} was not upgraded. Make a backup with PostgreSQL's own t
 FIX_NOT_MIGRATED = "the database was not upgraded to the newest version"
 DISK_FREE = "{free} free in {folder}{takes}"
 DISK_TAKEN = "; the database uses {taken}"
-DISK_ROOM = "Free some space. {needed} leave room for growth and for a copy during a backup or an upgrade."
+DISK_ROOM = "Free some space. {needed} is enough for growth and for a copy during a backup or an upgrade."
 DISK_FILES = "only {files:,} more files can be created in {folder}"
-DISK_INODES = "Delete unneeded files from that folder. The file system is full if it cannot create more files."
+DISK_INODES = (
+    "Delete unneeded files from that folder. When a file system has no free inodes, it cannot store more, even if it "
+    "has free space."
+)
 DISK_READ_ONLY = "the file system of {folder} is read-only"
 DISK_MOUNT = "Mount it as writable, or choose another place in COGENCY_DATABASE_URL."
 FREE_MODELS = (
@@ -212,11 +215,11 @@ SIGN_IN_ODD = "{name} answered with status {status} instead of asking for a sign
 SIGN_IN_AWAY = "{name} could not be reached"
 DID_YOU_MEAN = "Did you mean {meant}?"
 HELD_WHILE_RUNNING = "This is normal while the bot runs. A second bot needs its own database."
-COMES_WITH_START = "The bot creates it when it first starts."
-NEXT_START_MIGRATES = "The bot upgrades it when it next starts, like `cogency migrate`."
+COMES_WITH_START = "The bot creates the database when it first starts."
+NEXT_START_MIGRATES = "The bot upgrades the database when it next starts, as `cogency migrate` does."
 NEXT_START_RENEWS = (
-    "The bot rebuilds it when it next starts, which takes about a minute for 250,000 messages. Messages that arrive in "
-    "the meantime are answered afterward."
+    "The bot rebuilds the index when it next starts, which takes about a minute for 250,000 messages. Messages that "
+    "arrive in the meantime are answered afterward."
 )
 ONLY_REHEARSAL = "no real model is configured, so the offline rehearsal model answers by fixed rules"
 SET_REAL_MODEL = "Set COGENCY_MODEL or an API key."
@@ -285,7 +288,7 @@ INIT_NOTHING_SET = (
     "Nothing was written, because the environment does not contain any setting from `cogency settings`, such as "
     "COGENCY_MODEL."
 )
-INIT_KEEPS = " [Enter keeps the one that is set]"
+INIT_KEEPS = " [press Enter to keep the current one]"
 INIT_DISCORD = "\n3. Discord: do you want to connect the bot to servers (y or n)?"
 DISCORD_PORTAL = "https://discord.com/developers/applications"
 INIT_DISCORD_APP = (
@@ -296,11 +299,11 @@ INIT_DISCORD_APP = (
     '  - On the same page, press "Reset Token" and copy the token (the token stays hidden when you paste it).'
 )
 INIT_DATA = (
-    "\n4. Storage: where should messages be stored? Press Enter to accept the location in brackets, or enter a file or "
-    "a postgresql:// address"
+    "\n4. Storage: where should messages be stored? Press Enter to accept the location in brackets, or enter a file "
+    "path or a postgresql:// URL"
 )
 INIT_DATA_WHICH = (
-    "Enter a file, such as ~/cogency.db, or a postgresql:// address. Press Enter to accept the location in brackets."
+    "Enter a file path, such as ~/cogency.db, or a postgresql:// URL. Press Enter to accept the location in brackets."
 )
 INIT_ACCESS = (
     "\n5. Access: by default every member can use the bot, within limits that stop runaway costs. To restrict it, "
@@ -353,7 +356,7 @@ OPERATOR_LINK_REMOTE = (
     "From another machine, first forward the port: run ssh -L {port}:127.0.0.1:{port} HOST, with this machine's name "
     "as HOST."
 )
-OPERATOR_SAYS = "Set COGENCY_OPERATOR_PAGE first, which turns on the page. You can run this command while the bot runs."
+OPERATOR_SAYS = "To turn on the page, set COGENCY_OPERATOR_PAGE first. You can run this command while the bot runs."
 SIGNED_OUT_ALL = "Signed out: {sessions}. Unused links also no longer work."
 NO_SESSIONS = "Nobody is signed in."
 SESSION_LINE = "signed in {opened:%Y-%m-%d %H:%M} UTC, last seen {seen:%H:%M}, expires by {expires:%H:%M}"
@@ -398,5 +401,5 @@ FILE_REFUSED = "refused {name}: {detail}"
 FILE_REMOVED = "removed {name}"
 FILES_DONE = "Documents of {of}: {counts}. {readers}"
 FILES_LEFT_OUT = "Left out: {counts}."
-NO_FILES = "There are no files to add in that path."
+NO_FILES = "There are no files to add at that path."
 NOTHING_REMOVED = "Nothing was removed, because a folder is empty or could not be read."

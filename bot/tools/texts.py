@@ -47,8 +47,8 @@ SIGN_OUT_OF = "Sign out of {server}"
 DECIDED = {
     "allow": "Approved once.",
     "always": (
-        "Approved. In this thread, I will ask again only in two cases: I have read what others wrote, or the call "
-        "repeats a tool's output and contains something that your message does not."
+        "Approved. In this thread, I will ask again only if I have read what other people wrote, or if the call "
+        "passes on a tool's output that goes beyond your message."
     ),
     "refuse": "Denied. The call will not run.",
 }
@@ -93,7 +93,7 @@ POLICY_HOW = (
 POLICY_SET = "Row {number} added; it applies in every process within ten seconds: `{row}`."
 POLICY_FILE_FIRST = "If a row from the file also matches, the row from the file applies."
 POLICY_NO_SUCH_TOOL = "No tool with that name is available to you here right now."
-POLICY_REMOVED = "Row {number} removed, in every process within ten seconds: `{row}`."
+POLICY_REMOVED = "Row {number} removed; it stops applying in every process within ten seconds: `{row}`."
 POLICY_NO_ROW = "Nothing changed: there is no row {number} that was set with a command."
 POLICY_FULL = "Nothing changed: {why}. Remove a row first."
 POLICY_BUSY = "Someone else is changing the table right now, so nothing changed. Try again."

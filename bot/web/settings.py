@@ -77,8 +77,8 @@ class WebSettings:
         default=False,
         section=Section.WEB,
         description=(
-            "Let the proxy resolve the host names of web pages, if this machine's DNS does not know public names "
-            "(docs/proxy.md): on or off. If it is on, the proxy must refuse addresses in your own network."
+            "Let the proxy resolve the host names of web pages (docs/proxy.md): on or off. Turn this on if this "
+            "machine's DNS cannot resolve public names. The proxy must then refuse addresses in your own network."
         ),
     )
     """Off by default: with it, the bot cannot check where the proxy connects to."""

@@ -60,7 +60,7 @@ async def test_the_film_of_forgetting_shows_what_was_known_the_receipt_and_that_
         for begins in (
             f"Remembered: {forgetting_in_discord.FACT}",
             forgetting_in_discord.KNOWS,
-            "I will forget what mentions “interview”",
+            "I will forget everything that mentions “interview”",
             "Forgotten: 4 messages, 1 fact, ",
             forgetting_in_discord.KNOWS_NOTHING,
         )

@@ -350,7 +350,7 @@ async def test_the_command_model_changes_the_callers_model_and_back() -> None:
 async def test_a_model_that_may_not_be_chosen_gets_one_sentence() -> None:
     async with recording() as (fake, host):
         await fake.command(ANN, "model", DM_OF[ANN], name="wrong")
-        await page(fake, "You cannot choose that model: choose one of ollama:usual, ollama:other.")
+        await page(fake, "You cannot choose that model. Choose one of ollama:usual, ollama:other.")
         assert f"discord:{ANN}" not in host.store.chosen
 
 

@@ -98,7 +98,7 @@ async def test_a_model_that_is_not_open_is_refused_in_one_private_sentence() -> 
     async with recording() as (fake, host):
         asked = await fake.command(ANN, "ask", question="hello", model="wrong")
         said = await shown_for(fake, asked)
-        assert seen(said) == "You cannot choose that model: choose one of ollama:usual, ollama:other."
+        assert seen(said) == "You cannot choose that model. Choose one of ollama:usual, ollama:other."
         assert host.taken == []
 
 

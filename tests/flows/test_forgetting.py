@@ -226,7 +226,7 @@ async def test_the_bots_replies_go_unless_their_person_keeps_them(
         question = await talk.forget("about canoe", keep_replies=keeps)
         receipt = await talk.press(question, "Forget", keep_replies=keeps)
         assert ("I am also deleting 1 message of mine" in receipt) is not keeps
-        assert ("1 message of mine stays where you see it, as you chose." in receipt) is keeps
+        assert ("1 message of mine stays visible to you, as you chose." in receipt) is keeps
         if not keeps:
             await talk.world.until(lambda: not replies(first))
         assert replies(first) == ([AYE] if keeps else [])

@@ -174,7 +174,7 @@ async def test_what_is_said_about_something_is_shown_before_it_is_forgotten(offi
     await office.tell("remember my zeppelin is green")
     await office.looks(office.ann)
     await fill_in(office.slack, office.ann.user, await office.window(office.ann, "Something else…"), words="harmonium")
-    await office.ann.changed("I will forget what mentions “harmonium”")
+    await office.ann.changed("I will forget everything that mentions “harmonium”")
     assert "harmonium is blue" in office.ann.text
     await office.ann.click("Forget")
     await office.ann.changed("Forgotten: ")

@@ -293,7 +293,7 @@ NO_POLICY = memory_texts.NO_POLICY_NUMBER.format(number=99)
         ("/memory pause here for everybody", memory_texts.NOT_THE_MANAGER),
         ("/memory nonsense", memory_texts.MEMORY_USAGE),
         ("/forget about it", "a word of at least"),
-        ("/forget nonsense", "I could not read"),
+        ("/forget nonsense", "I did not understand"),
         ("/policy nonsense", memory_texts.POLICY_USAGE),
         ("/policy remove 99", NO_POLICY),
         ("/budget nonsense", budgets_texts.BUDGET_USAGE),
@@ -368,9 +368,9 @@ def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path
         "monday: 2 messages, 1 person, 1 conversation, 1 fact"
     )
     assert "exists. Choose another name" in cogency(tmp_path, "backup", "monday").stderr
-    assert "already holds 2 messages, 1 person" in cogency(tmp_path, "restore", "monday").stderr
+    assert "already contains 2 messages, 1 person" in cogency(tmp_path, "restore", "monday").stderr
     restored = cogency(tmp_path, "restore", "monday", "--replace")
-    assert (restored.returncode, "now holds the backup" in restored.stdout) == (Exit.OK, True)
+    assert (restored.returncode, "now contains the backup" in restored.stdout) == (Exit.OK, True)
     mistyped = cogency(tmp_path, "restore", "mnoday", "--replace")
     assert (mistyped.returncode, mistyped.stderr) == (
         Exit.ARGUMENTS,
@@ -396,7 +396,7 @@ def test_migrate_goes_back_to_an_earlier_version_after_a_backup_and_says_what_is
     assert (mistyped.returncode, "r009" in mistyped.stderr) == (Exit.ARGUMENTS, True)
     refused = cogency(tmp_path, "migrate", "--back", "r0009")
     assert refused.returncode == Exit.FAILED
-    assert "version r0009 cannot hold\n" in refused.stdout
+    assert "version r0009 cannot store:\n" in refused.stdout
     assert "\n        1  audit entries about tool calls" in refused.stdout
     assert "add --yes" in refused.stdout
     done = cogency(tmp_path, "migrate", "--back", "r0009", "--backup", "before", "--yes")

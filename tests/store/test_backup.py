@@ -178,7 +178,7 @@ async def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(url: str,
         (backup(url, file, START), "already exists. Choose another name, or add --replace"),
         (backup(f"sqlite:///{tmp_path / 'none.db'}", other, START), "does not exist yet"),
         (restore(other, url, LATER, replace=True), "does not exist"),
-        (restore(file, url, LATER), "already holds 12 messages, 2 people"),
+        (restore(file, url, LATER), "already contains 12 messages, 2 people"),
     ]:
         with pytest.raises(StoreError, match=sentence):
             await refused

@@ -235,7 +235,7 @@ async def test_what_cannot_go_back_is_one_sentence_and_stays_as_it_is(url: str, 
     await filled(url)
     before, file = await beside(url, digests), tmp_path / "backup"
     refused = [
-        ("r0004", "because the version before would use each reply everywhere"),
+        ("r0004", "because the earlier version would quote replies without checking"),
         ("r0001", "cannot go back from version r0005"),
         ("0.0.9", r"There is no version 0\.0\.9 to go back to\. Name a release \(.*0\.1\.0"),
         ("r9999", "There is no version r9999"),

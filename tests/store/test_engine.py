@@ -147,7 +147,7 @@ async def test_another_process_is_refused_until_this_one_is_killed(url: str) -> 
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        ("mysql://host/db", "There is no store for mysql"),
+        ("mysql://host/db", "mysql databases are not supported"),
         ("not a url", "cannot be read"),
         ("", "cannot be read"),
         ("sqlite://host/x.db", "cannot be read"),
@@ -185,7 +185,7 @@ async def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE invoices (id INTEGER)")
     connection.close()
-    with pytest.raises(StoreError, match="holds another program's tables"):
+    with pytest.raises(StoreError, match="contains another program's tables"):
         await open_store(f"sqlite:///{other}")
 
 

@@ -79,7 +79,7 @@ async def test_a_start_makes_it_anew_and_says_so_when_it_begins_and_when_it_ends
     told = [record.getMessage() for record in caplog.records]
     assert told[2] == "rebuilding the search index (messages: 6); answering starts after that"
     assert told[3].startswith("rebuilt the search index (messages: 6) in ")
-    assert told[0] == "rebuilding what facts say (facts: 1); answering starts after that"
+    assert told[0] == "rebuilding the index of facts (facts: 1); answering starts after that"
 
 
 async def test_a_start_with_nothing_to_make_anew_says_and_writes_nothing(
@@ -101,7 +101,7 @@ async def test_what_a_start_will_make_anew_is_seen_before_it_and_changed_by_nobo
     for _ in range(2):
         look = await look_at(url)
         assert [(one.derived.what, one.left) for one in look.outdated] == [
-            ("what facts say", 1),
+            ("the index of facts", 1),
             ("the search index", 6),
         ]
     async with opened(url):
@@ -138,7 +138,10 @@ async def test_a_kill_in_the_middle_leaves_nothing_half_made_and_the_next_start_
     async with running(KILLED_IN_THE_MIDDLE, url) as process:
         assert await line(process) == "in the middle"
     look = await look_at(url)
-    assert [(one.derived.what, one.left) for one in look.outdated] == [("what facts say", 1), ("the search index", 2)]
+    assert [(one.derived.what, one.left) for one in look.outdated] == [
+        ("the index of facts", 1),
+        ("the search index", 2),
+    ]
     with caplog.at_level(logging.INFO, "store.engine"):
         async with opened(url) as store:
             assert sorted(await texts_found(store, "boat")) == [f"boat {number}" for number in range(MESSAGES // 2)]

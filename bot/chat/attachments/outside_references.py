@@ -33,7 +33,7 @@ STYLE: Final = "addresses, imports and escapes in styles"
 HANDLER: Final = "scripts and event handlers"
 ATTRIBUTE: Final = "the attribute {name}"
 ELEMENT: Final = "the element {name}"
-NOT_XML: Final = "what is not well-formed XML in UTF-8"
+NOT_XML: Final = "content that is not well-formed XML in UTF-8"
 DOCTYPE: Final = "a document type with definitions"
 INSTRUCTION: Final = "processing instructions"
 
@@ -285,7 +285,7 @@ _CALLING_FORMULA: Final = re.compile(
 _CALLING_FIELD: Final = re.compile(r"DDE|INCLUDE|IMPORT|(?<!HYPER)LINK|DATABASE", re.IGNORECASE)
 EMBEDDED: Final = "the part {name}"
 RELATION: Final = "the relationship to {kind}"
-FORMULA: Final = "formulas that call addresses, programs or other workbooks"
+FORMULA: Final = "formulas that use URLs, programs or other workbooks"
 FIELD: Final = "fields that include or link to other files"
 
 

@@ -122,7 +122,7 @@ def _why_open(access: AccessRules, who: Requester, authority: Authority) -> str:
 
 WHOAMI_COMMAND = Command(
     name="whoami",
-    summary="Show your IDs, this place's, and what you can do here",
+    summary="Show your IDs, this place's IDs, and what you can do here",
     run=show,
     open_to_all=True,
 )

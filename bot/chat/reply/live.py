@@ -295,7 +295,11 @@ class LiveReply:
                 shown_questions = self._shown_questions
                 await self._clock.sleep(min(limited.retry_after_s, SLEEP_S))
         except CogencyError as error:
-            log.info("turn %d: the person sees what it waits for only with the command: %s", self._turn, error)
+            log.info(
+                ("turn %d: the waiting request could not be shown, so the person sees it only with the command: %s"),
+                self._turn,
+                error,
+            )
         self._shown_questions = shown_questions
         self._writing = False
 

@@ -130,8 +130,9 @@ def model_in_use(current: str, why: str) -> str:
 
 def model_not_allowed(allowed: Collection[str]) -> str:
     """`allowed`: what may be chosen instead."""
-    others = f"choose one of {', '.join(allowed)}" if allowed else "only one is available here"
-    return f"You cannot choose that model: {others}."
+    if not allowed:
+        return "You cannot choose that model, because only one is available here."
+    return f"You cannot choose that model. Choose one of {', '.join(allowed)}."
 
 
 # Who may ask, and how much

@@ -322,7 +322,11 @@ class Answering:
                 with suppress(CogencyError):
                     await surface.show_waiting(turn)
         except CogencyError as error:
-            log.info("turn %d: the person sees what it waits for only with the button: %s", turn, error)
+            log.info(
+                ("turn %d: the waiting request could not be shown, so the person sees it only with the button: %s"),
+                turn,
+                error,
+            )
 
     async def _with_files(self, ended: EndedTurn, surface: Surface, running: RunningTurn) -> EndedTurn:
         """Attach the reply's files. The answer does not depend on them: a failure is only logged."""

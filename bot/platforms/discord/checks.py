@@ -97,7 +97,7 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
 
 
 def _content(flags: int, settings: DiscordOptions) -> Finding:
-    consequence = "in threads, the bot only sees messages that mention the bot"
+    consequence = "in threads, the bot only sees messages that mention it"
     if not settings.chosen.message_content:
         return note(f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {consequence}")
     if flags & _CONTENT:
@@ -152,13 +152,18 @@ def _unlisted(guild: Payload, facts: DiscordFacts) -> Iterator[Finding]:
     if number in (settings.servers or facts.owned):
         return
     if settings.chosen.other_servers is OtherServers.SERVE:
-        what, level = "the bot answers the server's members there, but not elsewhere", Level.NOTE
+        what, level = "the bot answers its members there, but not elsewhere", Level.NOTE
     elif settings.chosen.other_servers is OtherServers.LEAVE:
-        what, level = "the bot leaves this server", Level.NOTE
+        what, level = "the bot leaves it", Level.NOTE
     else:
         what, level = "the bot does not answer anyone there", Level.WARNING
     remedy = platforms_texts.SERVE_SERVER.format(number=number)
-    yield Finding(level, WHERE, f"no setting lists the server “{guild.get('name', '?')}” ({number}): {what}", remedy)
+    yield Finding(
+        level,
+        WHERE,
+        f"the server “{guild.get('name', '?')}” ({number}) is not listed in the settings, so {what}",
+        remedy,
+    )
 
 
 def _reach(facts: DiscordFacts) -> Iterator[Finding]:

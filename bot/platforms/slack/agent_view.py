@@ -107,7 +107,7 @@ class BestEffortCalls:
             if refused.code in OF_A_MESSAGE:
                 log.debug("%s", refused)
                 return None
-            log.info("%s It is left out for a while; answers are shown without it.", refused)
+            log.info("%s For a while, the bot shows answers without it.", refused)
             self.support.mark_refused(method, channel, refused.code, self.clock.monotonic())
         except SlackLimited as limited:
             self.support.suspend(method, self.clock.monotonic() + limited.retry_after_s)

@@ -224,7 +224,8 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: where replies use native streams: dm (in direct messages), everywhere or off. In channel threads, "
-            "only the person who asked sees the reply as it streams. With edited messages, everyone does."
+            "only the person who asked sees the reply as it streams. If a reply is not streamed, the bot edits a "
+            "message, and everyone sees it grow."
         ),
     )
     marks: bool = setting(

@@ -16,8 +16,8 @@ class AccountSettings:
         section=Section.TOOLS,
         description=(
             "The key that encrypts people's tokens for servers where each person signs in (docs/tools.md): 32 random "
-            "bytes as base64, from `openssl rand -base64 32`. To change the key, set the new key, a comma and the old "
-            "key."
+            "bytes as base64, from `openssl rand -base64 32`. To change the key, write the new key, a comma, and then "
+            "the old key."
         ),
     )
     key_file: str | None = setting(

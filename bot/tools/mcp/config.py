@@ -177,7 +177,7 @@ def json_fault(error: json.JSONDecodeError) -> str:
         case _ if follows_comma and rest[:1] in ("}", "]"):
             what = f"ends with a comma before {rest[0]}: remove the comma"
         case _ if not rest:
-            what = "is the end of the file, but a closing bracket } or ] or a value is missing"
+            what = "is where the file ends too early: a closing bracket } or ] or a value is missing"
         case "expecting ','":
             line = text.count("\n", 0, len(before)) + 1
             what = "has a missing comma at its end, or an unclosed bracket or quotation mark"

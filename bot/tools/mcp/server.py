@@ -324,7 +324,9 @@ class McpServer:
         open_questions = (other.questions for other in self._open)
         questions = request.questions if request is not None else self._given_up.sole(open_questions)
         if questions is None:
-            log.info("MCP server %s: it asked a question but not for which call, so nobody was asked", self.config.name)
+            log.info(
+                ("MCP server %s: it asked a question without naming its call, so nobody was asked"), self.config.name
+            )
             return types.ElicitResult(action="cancel")
         return await questions.elicit(params)
 
@@ -435,7 +437,7 @@ class McpServer:
         params = types.CallToolRequestParams(name=offered.called, arguments=dict(offered.restore(args)))
 
         async def do(client: Client) -> types.CallToolResult | Required:
-            log.debug("MCP server %s: %s is called", self.config.name, offered.called)
+            log.debug("MCP server %s: calling %s", self.config.name, offered.called)
             request = types.CallToolRequest(params=params)
             try:
                 return await client.session.send_request(request, RESULT, progress_callback=progress.note)

@@ -5,7 +5,7 @@ from alembic import op
 
 revision = "r0005"
 down_revision = "r0004"
-NO_WAY_BACK = "the version before would use each reply everywhere, whoever may read what it was drawn from"
+NO_WAY_BACK = "the earlier version would quote replies without checking who can read their sources"
 
 
 def upgrade() -> None:

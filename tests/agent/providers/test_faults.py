@@ -131,14 +131,14 @@ def told(
             body({"message": "Rate limit reached"}),
             OPENAI,
             ProviderUnavailable,
-            "OpenAI limits our requests (429). Please ask again in a moment.",
+            "OpenAI is limiting requests (429). Please ask again in a moment.",
         ),
         (
             529,
             body({"type": "overloaded_error"}),
             OPENAI,
             ProviderUnavailable,
-            "OpenAI has a problem (529). Please ask again in a moment.",
+            "OpenAI returned a server error (529). Please ask again in a moment.",
         ),
         (
             400,
@@ -159,7 +159,7 @@ def told(
             body({"code": 429, "message": "Slow down.", "details": [{"@type": "…/RetryInfo", "retryDelay": "7.5s"}]}),
             GEMINI,
             ProviderUnavailable,
-            "Gemini limits our requests (429). Please ask again in 8 s.",
+            "Gemini is limiting requests (429). Please ask again in 8 s.",
         ),
         (
             429,
@@ -168,14 +168,14 @@ def told(
             ),
             GEMINI,
             ProviderUnavailable,
-            f"Gemini limits our requests (429). Please ask again in a moment. {texts.FREE_TIER}",
+            f"Gemini is limiting requests (429). Please ask again in a moment. {texts.FREE_TIER}",
         ),
         (
             503,
             body({"code": 503, "status": "UNAVAILABLE", "details": [{"retryDelay": "soon"}, {"retryDelay": "-1s"}, 7]}),
             GEMINI,
             ProviderUnavailable,
-            "Gemini has a problem (503). Please ask again in a moment.",
+            "Gemini returned a server error (503). Please ask again in a moment.",
         ),
         (
             400,
@@ -303,7 +303,7 @@ def test_nobody_but_the_operator_reads_of_settings_and_addresses(
     for fault in (answered, *(Fault(kind, status, waited_s=60) for kind in FaultKind)):
         spoken = told(fault, endpoint, key, begun=begun).reason.to_person
         assert not re.search(r"[A-Z]+_[A-Z_]+|https?:|gpu-7|localhost", spoken)
-        assert re.search(r"[Pp]lease|ask again|Start a new one|Send less", spoken), "and they are told what to do"
+        assert re.search(r"[Pp]lease|ask again|Start a new one|Shorten them", spoken), "and they are told what to do"
 
 
 @given(st.sampled_from([400, 422, 413, 429, 500, 503, 404, 401]), st.sampled_from(list(ENDPOINTS.values())))

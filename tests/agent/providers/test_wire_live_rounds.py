@@ -232,7 +232,7 @@ async def test_a_quota_that_is_used_up_is_asked_for_again_and_then_told() -> Non
             await closing(world.service.guests[-1])
 
     async with serving(visit=Limited) as (world, _):
-        with pytest.raises(ProviderUnavailable, match=r"limits our requests \(429\)"):
+        with pytest.raises(ProviderUnavailable, match=r"is limiting requests \(429\)"):
             await ask(world.sockets.connect(CallOptions()))
         assert len(world.service.guests) == 3
         assert world.clock.monotonic() >= 1

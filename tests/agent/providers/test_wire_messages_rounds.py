@@ -91,7 +91,7 @@ async def test_no_credit_comes_as_a_bad_request() -> None:
 
 async def test_an_overload_is_waited_out_and_then_told() -> None:
     async with serving(*[Refuses(529)] * 3) as world:
-        with pytest.raises(ProviderUnavailable, match="Anthropic has a problem"):
+        with pytest.raises(ProviderUnavailable, match="Anthropic returned a server error"):
             await read(world)
         assert len(world.asked) == 3
 

@@ -129,7 +129,7 @@ def test_what_is_accepted_comes_after_each_time_before_its_end_and_seldom_enough
         (Timing("Europe/Berlin", rule="0 0 30 2 *"), "not a valid rule"),
         (Timing("Europe/Berlin", rule="0 9 * *"), "not a valid rule"),
         (Timing("Europe/Berlin", rule="0 0 9 * * *"), "not a valid rule"),
-        (Timing("Europe/Berlin", rule="0 9 29 2 *"), "does not come within 180 days"),
+        (Timing("Europe/Berlin", rule="0 9 29 2 *"), "does not occur within 180 days"),
         (Timing("Europe/Berlin", rule="0 9 * * 1", until=NOW + timedelta(hours=1)), "before its end"),
         (Timing("Europe/Berlin", rule="0 9 * * 1", until=NOW + timedelta(days=3000)), "too far"),
         (Timing("Europe/Berlin", rule="0 9 29 2 *", until=NOW + timedelta(days=1000)), ""),

@@ -62,7 +62,7 @@ def test_an_app_may_have_a_budget_of_its_own_and_what_it_does_not_say_is_the_usu
 def test_a_process_may_name_the_apps_that_it_serves(tmp_path: Path) -> None:
     file = written(tmp_path, TWO)
     assert [app.name for app in slack_apps(settings_of(file, COGENCY_SLACK_SERVE="beta-eu"))] == ["beta-eu"]
-    with pytest.raises(SettingsError, match=r"apps.toml has no app gamma"):
+    with pytest.raises(SettingsError, match=r"apps.toml does not describe an app named gamma"):
         slack_apps(settings_of(file, COGENCY_SLACK_SERVE="gamma"))
 
 

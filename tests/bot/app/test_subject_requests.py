@@ -193,11 +193,11 @@ async def test_an_export_that_nobody_read_to_its_end_says_so_in_the_audit(tmp_pa
     [
         (Kind.PERSON, "slack:T1:u1", f"Nothing is stored about slack:T1:u1. Did you mean {ANN}?"),
         (Kind.PERSON, "U2", f"Nothing is stored about U2. Did you mean {BEN}?"),
-        (Kind.PERSON, "", "That is not an ID. `cogency person find NAME` finds one."),
+        (Kind.PERSON, "", "That is not an ID. To find one, run `cogency person find NAME`."),
         (Kind.PERSON, "x" * 301, "That is not an ID. "),
         (Kind.PLACE, "C1", "Nothing is stored about C1. Did you mean slack:T1:C1?"),
         (Kind.PLACE, "slack:T1:D1x", "Nothing is stored about slack:T1:D1x. Did you mean slack:T1:C"),
-        (Kind.PLACE, "nowhere", "Nothing is stored about nowhere. `cogency place find NAME` finds an ID."),
+        (Kind.PLACE, "nowhere", "Nothing is stored about nowhere. To find an ID, run `cogency place find NAME`."),
         (Kind.PLACE, ANN, f"Nothing is stored about {ANN}. "),
         (Kind.PLACE, "slack", "Nothing is stored about slack. Did you mean slack:T1?"),
     ],
@@ -234,7 +234,7 @@ async def test_where_no_bot_serves_the_command_erases_and_says_how_to_check(tmp_
     told = erased_text(erased)
     assert told.startswith("Forgotten: 4 messages, 2 facts")
     assert "their bytes are gone from the database files." in told
-    assert f"`cogency person export {ANN}` finds nothing." in told
+    assert f"`cogency person export {ANN}`. It should find nothing." in told
     assert erased.known_as.startswith("forgotten:")
     assert erased.known_as in told
     with pytest.raises(Refused, match=r"It was erased on 2026-.* \(audit entry 1\)"):
@@ -298,7 +298,7 @@ async def test_a_channel_is_erased_with_its_receipt_and_what_people_asked_alone_
     erased = await erase(settings, Order(OperatorAct.ERASE, Kind.PLACE, "slack:T1:C1"), ANNA, CLOCK)
     assert erased.receipt.erased["messages"] == 4
     assert (erased.receipt.found_again, erased.receipt.bytes_gone) == (0, True)
-    assert "`cogency place export slack:T1:C1` finds nothing" in erased_text(erased)
+    assert "`cogency place export slack:T1:C1`. It should find nothing" in erased_text(erased)
     with pytest.raises(Refused, match="It was erased on"):
         await look(settings, Kind.PLACE, "slack:T1:C1")
     assert await pieces_in_files(tmp_path, ["in the club"]) == 0
@@ -363,9 +363,11 @@ async def test_two_operators_have_to_agree_where_the_setting_says_so(tmp_path: P
     number = (await ask(settings, order, ANNA, CLOCK)).number
     with pytest.raises(Refused, match="Anna made this request, so another operator must confirm it"):
         await open_request(settings, Kind.PERSON, number, Operator("Anna", "other"), CLOCK)
-    with pytest.raises(Refused, match=f"Request {number} is to erase the person {ANN}"):
+    with pytest.raises(
+        Refused, match=f"Request {number} has a different purpose: to erase the data of the person {ANN}"
+    ):
         await open_request(settings, Kind.PLACE, number, BERT, CLOCK)
-    with pytest.raises(Refused, match="There is no request number 99"):
+    with pytest.raises(Refused, match="There is no request 99"):
         await open_request(settings, Kind.PERSON, 99, BERT, CLOCK)
     agreed = await open_request(settings, Kind.PERSON, number, BERT, CLOCK)
     assert agreed == replace(order, number=number)

@@ -91,10 +91,12 @@ async def test_what_may_say_the_same_elsewhere_is_shown_and_falls_only_with_the_
         ending = Closing(Outcome.ANSWERED, "Not with that organ.", context_messages=(ill.message,))
         await store.ledger.finish(await claimed(store), ending, START)
         question = await service.ask(ANN, "thread")
-        assert "I wrote 1 answer while I could see what you want to forget, without using its words." in question.text
+        assert (
+            "I wrote 1 answer while I could see what you want to forget, without using the same words." in question.text
+        )
         assert "- Not with that organ." in question.text
         receipt = await service.forget(ANN, question.wider if wider else question.token)
-        assert ("did not forget" in receipt.text) is not wider
+        assert ("I kept them" in receipt.text) is not wider
         left = await store.conversations.history("later", before_turn=99, limit=9)
         assert [one.text for one in left] == ["may I drink?", "Not with that organ."][: 1 if wider else 2]
 
@@ -397,7 +399,7 @@ async def test_what_has_changed_meanwhile_is_asked_again() -> None:
 
 async def test_where_there_is_nothing_it_asks_nothing() -> None:
     answer = await World().service.ask(ANN, "about Apollo")
-    assert "Nothing that you said" in answer.text
+    assert "I found nothing about" in answer.text
     assert not answer.token
     thread = await World().service.ask(ANN, "this thread")
     assert thread.text.startswith("I do not store anything that you said in this thread")

@@ -80,8 +80,8 @@ def test_the_conclusion_says_what_the_verdicts_mean(passed: int, *, usable: bool
     assert f"passed {passed} of 20 probes" in conclusion("ollama:llama3.2", verdicts)
 
 
-STOPS = next(probe for probe in PROBES if probe.ability == "stop after its calls")
-QUOTES_TAG = next(probe for probe in PROBES if probe.ability == "put the closing tag into a string")
+STOPS = next(probe for probe in PROBES if probe.ability == "stop after its tool calls")
+QUOTES_TAG = next(probe for probe in PROBES if probe.ability == "write the closing tag inside a string")
 BLOCK = '<execute>[{"name": "recall", "args": {"query": "garden"}}]'
 
 

@@ -86,7 +86,7 @@ async def test_a_wrong_name_is_blamed_on_the_command_and_not_on_a_setting(name: 
 
 async def test_only_what_is_allowed_can_be_chosen() -> None:
     check_allowed(await opened(allowed_models=("ollama:small",)), "ollama:small")
-    with pytest.raises(SettingsError, match="choose one of ollama:usual, ollama:small"):
+    with pytest.raises(SettingsError, match="Choose one of ollama:usual, ollama:small"):
         check_allowed(await opened(allowed_models=("ollama:small",)), "ollama:large")
     with pytest.raises(SettingsError, match="only one is available here"):
         check_allowed(await opened(), "ollama:large")

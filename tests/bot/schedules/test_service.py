@@ -286,7 +286,7 @@ async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> No
         "call Ben": schedule_texts.NO_TIME,
         "tomorrow at 9:00": schedule_texts.NO_WORDS,
         "2020-01-01 09:00 call Ben": "That time has passed: it is Monday, November 23, 2026, 10:20 Europe/Berlin now.",
-        "every 3 minutes look": "The rule '*/3 * * * *' occurs too often: leave at least 5 minutes between two times.",
+        "every 3 minutes look": "The rule '*/3 * * * *' repeats too often. Leave at least 5 minutes between two times.",
     }
     assert {words: (await service.remind(words)).text for words in said} == said
     assert (await service.remind("x" * 5_000)).text == schedule_texts.TOO_LONG.format(most=2_000)

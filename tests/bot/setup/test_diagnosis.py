@@ -221,7 +221,9 @@ async def test_a_database_is_brought_to_the_newest_version_after_a_backup_of_it(
     (fixed,) = await migrate_after_backup(settings, NOW)
     assert fixed.level is Level.FIXED
     file = tmp_path / "cogency-r0009-20261123-120000.backup"
-    assert fixed.what.endswith(f"was upgraded from version r0009 to {HEAD}; {file} is the backup from before")
+    assert fixed.what.endswith(
+        f"was upgraded from version r0009 to {HEAD}; the backup from before the upgrade is {file}"
+    )
     assert look_into(file).version == "r0009"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert (await look_at(settings.storage.url)).version == HEAD

@@ -62,8 +62,8 @@ async def test_what_the_next_start_makes_anew_is_a_note(tmp_path: Path) -> None:
     await store.close()
     renewed, version = await about("Database", settings)
     assert (renewed.level, version.level) == (Level.NOTE, Level.GOOD)
-    assert renewed.what == "the search index: 2 messages were indexed by another version"
-    assert "The bot rebuilds it when it next starts" in renewed.remedy
+    assert renewed.what == "the search index: 2 messages were indexed by another version of Cogency"
+    assert "The bot rebuilds the index when it next starts" in renewed.remedy
     await migrate(settings)
     assert len(await about("Database", settings)) == 1
 

@@ -247,7 +247,7 @@ async def test_the_database_is_tried_and_no_is_not_taken_for_a_file(tmp_path: Pa
         ("anyway", "n"), ("4. Storage", str(tmp_path / "here.db")),
     )  # fmt: skip
     await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
-    assert "Enter a file, such as" in person.heard
+    assert "Enter a file path, such as" in person.heard
     assert "problem  Database:" in person.heard
     assert not person.answers
     assert read_dotenv(dotenv)["COGENCY_DATABASE_URL"] == f"sqlite:///{tmp_path / 'here.db'}"

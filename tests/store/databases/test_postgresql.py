@@ -69,7 +69,7 @@ async def test_another_programs_database_is_left_alone(postgres: PostgresServer)
     async with postgres.database() as url:
         name = url.partition("@/")[2].partition("?")[0]
         await postgres.execute("CREATE TABLE invoices (id integer)", database=name)
-        with pytest.raises(StoreError, match="holds another program's tables"):
+        with pytest.raises(StoreError, match="contains another program's tables"):
             await open_store(url)
 
 

@@ -53,7 +53,7 @@ async def test_by_transaction_statements_are_prepared_if_the_pooler_keeps_them(
     assert any(name.startswith("PGBOUNCER_") for name in known) is keeps
     assert "cogency_probe" not in known
     (remark,) = (await look_at(pooled)).remarks
-    assert ("PgBouncer 1.21 or later can prepare them" in remark) is not keeps
+    assert ("PgBouncer 1.21 or later supports them" in remark) is not keeps
 
 
 async def test_by_transaction_a_probe_that_somebody_left_keeps_nobody_from_starting(postgres: PostgresServer) -> None:

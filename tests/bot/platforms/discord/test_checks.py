@@ -48,7 +48,7 @@ def test_nothing_is_wrong_with_an_application_that_is_set_up() -> None:
 @pytest.mark.parametrize(
     ("change", "level", "says"),
     [
-        ({"flags": 0}, Level.WARNING, "only sees messages that mention the bot"),
+        ({"flags": 0}, Level.WARNING, "only sees messages that mention it"),
         ({"interactions_endpoint_url": "https://bot.example"}, Level.PROBLEM, "go to a URL"),
         ({"bot_require_code_grant": True}, Level.PROBLEM, "cannot be added with a link"),
         ({"bot_public": True}, Level.WARNING, "anybody can add the bot"),
@@ -111,8 +111,8 @@ LAIR = {**HARBOUR, "id": "77", "name": "lair"}
     ("others", "level", "becomes"),
     [
         (OtherServers.REFUSE, Level.WARNING, "the bot does not answer anyone there"),
-        (OtherServers.LEAVE, Level.NOTE, "the bot leaves this server"),
-        (OtherServers.SERVE, Level.NOTE, "the bot answers the server's members there, but not elsewhere"),
+        (OtherServers.LEAVE, Level.NOTE, "the bot leaves it"),
+        (OtherServers.SERVE, Level.NOTE, "the bot answers its members there, but not elsewhere"),
     ],
 )
 def test_a_server_that_nobody_named_is_told_of_with_what_becomes_of_it(
@@ -121,7 +121,7 @@ def test_a_server_that_nobody_named_is_told_of_with_what_becomes_of_it(
     facts = replace(
         WELL, settings=replace(SETTINGS, chosen=DiscordSettings(other_servers=others)), guilds=(HARBOUR, LAIR)
     )
-    assert wrong(facts) == [(level, f"no setting lists the server “lair” (77): {becomes}")]
+    assert wrong(facts) == [(level, f"the server “lair” (77) is not listed in the settings, so {becomes}")]
 
 
 def test_without_names_the_servers_of_the_applications_owner_are_the_operators() -> None:

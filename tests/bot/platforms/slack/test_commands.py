@@ -304,7 +304,7 @@ async def test_words_that_name_nothing_to_forget_get_one_sentence(slack: FakeSla
         await slack.command(ANN, DM, "/forget", "nonsense")
         await slack.until(lambda: slack.state.ephemerals)
     (ephemeral,) = slack.state.ephemerals
-    assert ephemeral.text.startswith("I could not read “nonsense”.")
+    assert ephemeral.text.startswith("I did not understand “nonsense”.")
     assert not ephemeral.blocks[1:]
 
 

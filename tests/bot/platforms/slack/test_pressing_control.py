@@ -293,7 +293,7 @@ async def test_a_model_that_may_not_be_chosen_gets_one_sentence(slack: FakeSlack
         await slack.until(lambda: slack.state.ephemerals)
         await slack.say(ANN, GENERAL, f"{ME} model wrong")
         await slack.settled()
-    sentence = "You cannot choose that model: choose one of ollama:usual, ollama:other."
+    sentence = "You cannot choose that model. Choose one of ollama:usual, ollama:other."
     assert said_alone(slack) == [(ANN, sentence)] * 2
     assert f"{TEAM}:{ANN}" not in host.store.chosen
 

@@ -77,17 +77,20 @@ def test_enter_keeps_the_value_takes_the_first_choice_and_ticks_no_box() -> None
     assert field_value(choice, "", "time") == "time"
     assert [field_value(BOX, typed, "") for typed in ("y", "no")] == ["yes", ""]
     assert field_prompt(choice, "") == (
-        "**That means**. Type the number of your choice. Enter for 1.\n1. A subject\n2. A time"
+        "**That means**. Type the number of your choice. Press Enter for 1.\n1. A subject\n2. A time"
     )
 
 
 def test_a_prompt_shows_what_others_wrote_literally_and_what_enter_means() -> None:
     field = FormField("0", "*Name*", hint="(at most 20 characters)", optional=True)
-    assert field_prompt(field, "") == r"**\*Name\*** (at most 20 characters). Enter leaves it out."
-    assert field_prompt(FormField("0", "Name"), "_a_") == r"**Name**. Enter for \_a\_."
-    assert field_prompt(PICKS, "2 0").startswith("**Colours**. Type the numbers of your choices. Enter for 3, 1.\n")
+    assert field_prompt(field, "") == r"**\*Name\*** (at most 20 characters). Press Enter to skip it."
+    assert field_prompt(FormField("0", "Name"), "_a_") == r"**Name**. Press Enter for \_a\_."
+    assert field_prompt(PICKS, "2 0").startswith(
+        "**Colours**. Type the numbers of your choices. Press Enter for 3, 1.\n"
+    )
     assert (
-        field_prompt(BOX, "") == "**My replies** Keep them. Type the number of your choice. Enter for 2.\n1. Yes\n2. No"
+        field_prompt(BOX, "")
+        == "**My replies** Keep them. Type the number of your choice. Press Enter for 2.\n1. Yes\n2. No"
     )
 
 
