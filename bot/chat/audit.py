@@ -263,10 +263,10 @@ def home_text(calls: Sequence[AuditedCall]) -> str:
 
 
 def _home_line(call: AuditedCall) -> str:
-    who = literal(shortened(_who(call), NAME_CHARS))
+    who = literal(shortened(printable_line(_who(call)), NAME_CHARS))
     by_operator = call.decided_by == DecidedBy.OPERATOR and call.arguments
     name = _act_words(call)[0] if by_operator else call.tool or reply_texts.POLICY
-    tool = literal(shortened(name, NAME_CHARS))
+    tool = literal(shortened(printable_line(name), NAME_CHARS))
     took = "" if call.ms is None else f", {call.ms:,} ms"
     return (
         f"- {call.time:%Y-%m-%d %H:%M} UTC: {tool}, {who}: {call.decision} ({call.decided_by}), {_outcome(call)}{took}"

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import Final, TextIO
 
-from agent.messages import Json
+from agent.messages import UNSEEN, Json
 from bot.chat.texts import operating as operating_texts
 
 # Writing to a stream whose reader may have gone, whose disk may be full, and which may be a terminal.
@@ -21,6 +21,7 @@ class OutputError(Exception):
 # Characters that move the cursor, end a line invisibly, or reverse the direction of text.
 STEERING: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 _UNSAFE: Final = re.compile(f"[{STEERING}]")
+_UNSEEN: Final = re.compile(f"[{STEERING}]|{UNSEEN.pattern}")
 
 
 def printable(text: str) -> str:
@@ -34,8 +35,9 @@ def printable_line(text: str) -> str:
 
 
 def printable_json(value: Json, indent: int | None = None) -> str:
-    """Return `value` as JSON that parses to the same value and steers no terminal."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=indent))
+    """Return `value` as JSON that parses to the same value, steers no terminal and hides nothing."""
+    escaped = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], escaped)
 
 
 def complain(text: str) -> None:

@@ -471,8 +471,13 @@ class FakeSlack:
         return {**self.state.shared[file["id"]]}
 
     async def _uploaded(self, request: web.Request) -> web.Response:
-        self.state.uploaded[request.match_info["id"]] = await request.read()
-        self._changed.set()
+        content = await request.read()
+        fault = self.faults["upload"].popleft() if self.faults["upload"] else Fault()
+        if not fault.hangs or fault.lost:
+            self.state.uploaded[request.match_info["id"]] = content
+            self._changed.set()
+        if fault.hangs:
+            await asyncio.Event().wait()  # until the client or the test ends
         return web.Response(text="OK")
 
     async def _file(self, request: web.Request) -> web.Response:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from agent.machine import new_secret
-from agent.ports.installations import Installation
+from agent.ports.installations import Installation, Installations
 from bot.chat.host import Host
 from bot.chat.sealing import SealingKeys
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.installed import TOKENS, BotTokens, DistributedApp
 from bot.platforms.slack.options import EVERYTHING, Distribution, SlackOptions, scopes
 from bot.settings.secret import Secret
-from store.engine import Store, open_store
+from store.engine import open_store
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.new_database import new_database
 from tests.fakes.sign_in_world import KEY, Browser
@@ -36,10 +36,9 @@ class InstallWorld:
 
     slack: FakeSlack
     clock: MovedClock
-    store: Store
+    kept: Installations
     installs: Installs
     distribution: Distribution
-    database: Path
     keys: SealingKeys = field(default_factory=lambda: SealingKeys(KEY, "KEY"))
 
     @property
@@ -54,9 +53,7 @@ class InstallWorld:
     async def process(self, host: Host, *, first: bool = True) -> AsyncGenerator[None]:
         """Run a process until the block ends; the others listen at their own addresses."""
         delivery = self.distribution.delivery if first else http_events()
-        one = DistributedApp(
-            replace(self.distribution, delivery=delivery), self.store.installations, self.keys, new_secret
-        )
+        one = DistributedApp(replace(self.distribution, delivery=delivery), self.kept, self.keys, new_secret)
         serving = asyncio.create_task(serve_apps(host, (), SlackOptions(self.slack.url), self.clock, distributed=one))
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -83,7 +80,7 @@ class InstallWorld:
         return (await browser.open(self.installs.agree(await self.begin(browser), team))).text
 
     async def rows(self) -> list[Installation]:
-        return await self.store.installations.listed()
+        return await self.kept.listed()
 
     async def tokens(self) -> BotTokens | None:
         (row,) = await self.rows()
@@ -98,7 +95,7 @@ class InstallWorld:
 
 @asynccontextmanager
 async def install_world(
-    folder: Path, installers: frozenset[str] = frozenset({TEAM}), speed: float = 20.0
+    kept: Installations, installers: frozenset[str] = frozenset({TEAM}), speed: float = 20.0
 ) -> AsyncGenerator[InstallWorld]:
     clock = MovedClock(speed=speed)
     async with FakeSlack(clock, over_http=True) as slack:
@@ -106,10 +103,17 @@ async def install_world(
         address = f"http://127.0.0.1:{delivery.port}"
         slack.installs = Installs(clock, (f"{address}/slack/oauth_redirect",))
         slack.state.user("ann")
-        store = await open_store(await new_database(folder / "store.db"))
         all_scopes = tuple(sorted(scopes(EVERYTHING)))
         one = Distribution(CLIENT_ID, Secret(CLIENT_SECRET), address, delivery, installers, scopes=all_scopes)
-        try:
-            yield InstallWorld(slack, clock, store, slack.installs, one, folder / "store.db")
-        finally:
-            await store.close()
+        yield InstallWorld(slack, clock, kept, slack.installs, one)
+
+
+@asynccontextmanager
+async def stored_world(folder: Path, installers: frozenset[str] = frozenset({TEAM})) -> AsyncGenerator[InstallWorld]:
+    """As `install_world`, on the database `store.db` in this folder."""
+    store = await open_store(await new_database(folder / "store.db"))
+    try:
+        async with install_world(store.installations, installers) as world:
+            yield world
+    finally:
+        await store.close()

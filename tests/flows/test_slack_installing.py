@@ -16,15 +16,19 @@ import pytest
 from agent.errors import SettingsError, StoreUnavailable
 from agent.ports.installations import Installation, Installations
 from agent.providers.scripted import ScriptedProvider
+from benchmarks.skipping_loop import run_skipping
 from bot.app.from_settings import slack_apps, slack_distribution
 from bot.app.settings import load_settings
 from bot.chat.sealing import SealingKeys
 from bot.forgetting.retention import GONE
-from bot.platforms.slack.installed import EARLY, LEASE
+from bot.platforms import texts as platforms_texts
+from bot.platforms.slack.api import TIMEOUT_S
+from bot.platforms.slack.installed import EARLY, LEASE, RETRY_S
+from tests.fakes.kept_installations import KeptInstallations
 from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.sign_in_world import BAD_FORMS, KEY, OTHER_KEY, Browser
-from tests.fakes.slack_faults import Fault
-from tests.fakes.slack_installs import SOURCE, InstallWorld, install_world
+from tests.fakes.slack_faults import HANGS, Fault
+from tests.fakes.slack_installs import SOURCE, InstallWorld, install_world, stored_world
 from tests.fakes.slack_things import BOT_USER, TEAM
 from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
@@ -37,7 +41,7 @@ ALMOST = timedelta(hours=12) - EARLY + timedelta(minutes=1)
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncGenerator[InstallWorld]:
-    async with install_world(tmp_path) as one:
+    async with stored_world(tmp_path) as one:
         yield one
 
 
@@ -67,7 +71,7 @@ async def test_from_the_page_to_the_first_answered_mention(world: InstallWorld) 
     assert "chat:write" in world.installs.scopes
 
 
-async def test_what_is_kept_is_sealed_and_says_who_installed_it(world: InstallWorld) -> None:
+async def test_what_is_kept_is_sealed_and_says_who_installed_it(world: InstallWorld, tmp_path: Path) -> None:
     host = recording_host()
     async with world.process(host):
         await world.install(Browser("ann"))
@@ -76,7 +80,7 @@ async def test_what_is_kept_is_sealed_and_says_who_installed_it(world: InstallWo
     assert tokens is not None
     (row,) = await world.rows()
     assert (row.source, row.app, row.bot, row.installer) == (SOURCE, "A0APP", BOT_USER, f"{SOURCE}:U0ANN")
-    files = [one.read_bytes() for one in world.database.parent.glob("store.db*")]
+    files = await asyncio.to_thread(lambda: [one.read_bytes() for one in tmp_path.glob("store.db*")])
     for secret in (tokens.access, tokens.refresh, "client-secret"):
         assert not any(secret.encode() in file for file in files)
     assert tokens.access not in repr(row)
@@ -198,12 +202,12 @@ async def test_a_workspace_that_is_not_listed_keeps_nothing_here_and_its_token_i
 
 
 async def test_without_a_list_nobody_may_and_a_star_lets_everybody(tmp_path: Path) -> None:
-    async with install_world(tmp_path, frozenset()) as world, world.process(recording_host()):
+    async with stored_world(tmp_path, frozenset()) as world, world.process(recording_host()):
         page = await Browser("ann").open(world.link)
         assert (page.status_code, "<button" in page.text) == (403, False)
         assert (await Browser("ann").post(world.link, {"browser": "x"})).status_code == 403
     (tmp_path / "other").mkdir()
-    async with install_world(tmp_path / "other", frozenset({"*"})) as world, world.process(recording_host()):
+    async with stored_world(tmp_path / "other", frozenset({"*"})) as world, world.process(recording_host()):
         assert "is installed in" in await world.install(Browser("ann"), "T0OTHER")
 
 
@@ -293,7 +297,7 @@ class Dying:
         self._kept = kept
         self.put, self.listed, self.claim, self.remove = kept.put, kept.listed, kept.claim, kept.remove
 
-    async def renewed(self, *_: object) -> bool:
+    async def renewed(self, *_: object, **__: object) -> bool:
         raise StoreUnavailable("the process is gone")
 
 
@@ -303,11 +307,11 @@ async def test_a_kill_between_slacks_answer_and_ours_leaves_the_token_until_it_e
     world.installs.still_valid = True
     async with world.process(recording_host()):
         await world.install(Browser("ann"))
-    whole, world.store = world.store, replace(world.store, installations=Dying(world.store.installations))
+    whole, world.kept = world.kept, Dying(world.kept)
     world.pass_time(ALMOST)
     async with world.process(recording_host()):
         await world.until_renewed()
-    world.store = whole
+    world.kept = whole
     world.pass_time(LEASE)
     host = recording_host()
     async with world.process(host):
@@ -386,6 +390,37 @@ async def test_a_token_that_is_refused_for_a_moment_at_the_start_removes_nothing
     assert not is_leaving(host)
 
 
+def test_whoever_installs_the_app_while_slack_never_answers_is_told_so_within_seconds() -> None:
+    async def run() -> None:
+        async with install_world(KeptInstallations(), speed=1.0) as world, world.process(recording_host()):
+            world.slack.faults["oauth.v2.access"].append(HANGS)
+            browser, began = Browser("ann"), world.clock.monotonic()
+            assert platforms_texts.SLACK_SILENT in await world.install(browser)
+            assert world.clock.monotonic() - began < 2 * TIMEOUT_S
+            assert await world.rows() == []
+            assert "is installed in" in await world.install(browser), "the next attempt"
+
+    run_skipping(run(), lambda: 0.0)
+
+
+def test_tokens_whose_renewal_slack_never_answers_for_are_renewed_later() -> None:
+    async def run() -> None:
+        host = recording_host()
+        async with install_world(KeptInstallations(), speed=1.0) as world, world.process(host):
+            await world.install(Browser("ann"))
+            before = await world.tokens()
+            world.slack.faults["oauth.v2.access"].append(HANGS)
+            world.pass_time(ALMOST)
+            await world.slack.until(lambda: not world.slack.faults["oauth.v2.access"])
+            began = world.clock.monotonic()
+            while await world.tokens() == before:
+                await world.clock.sleep(1.0)
+            assert world.clock.monotonic() - began < TIMEOUT_S + 2 * RETRY_S
+            assert SOURCE in host.platforms.surfaces, "it is served meanwhile"
+
+    run_skipping(run(), lambda: 0.0)
+
+
 async def test_another_key_opens_nothing_and_is_named_and_a_new_one_goes_before_the_old(
     world: InstallWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -405,7 +440,7 @@ async def test_a_row_that_is_moved_to_another_workspace_opens_nothing(world: Ins
         await world.install(Browser("ann"))
     (row,) = await world.rows()
     moved: Installation = replace(row, source="slack:T0OTHER")
-    await world.store.installations.put(moved)
+    await world.kept.put(moved)
     host = recording_host()
     async with world.process(host):
         await served(host)

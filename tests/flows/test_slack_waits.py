@@ -8,8 +8,9 @@ import pytest
 from agent.providers.scripted import Part, ScriptPause
 from agent.turn_records import Claiming
 from benchmarks.skipping_loop import run_skipping
+from bot.chat.reply.attached_files import LONG_LINES
 from bot.chat.texts import replies as reply_texts
-from bot.chat.turns.answering import LONGEST_OUTAGE
+from bot.chat.turns.answering import ATTACH_S, LONGEST_OUTAGE
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.agent_view import status_of
@@ -31,15 +32,15 @@ RARELY = TurnWorkerLimits(sweep_s=30.0, lease=timedelta(seconds=30))  # For hour
 Play = Callable[[World], Awaitable[None]]
 
 
-def played(play: Play, answer: list[Part]) -> World:
-    """Play it with a bot that gives this answer, until the question is answered."""
+def played(play: Play, answer: list[Part], turns: int = 1) -> World:
+    """Play it with a bot that gives this answer to each question, until so many are answered."""
 
     async def run() -> World:
         async with FakeSlack(FastClock(speed=1.0)) as slack:
-            world = World(slack, [answer])
+            world = World(slack, [answer] * turns)
             async with world.running():
                 await play(world)
-                await world.answered()
+                await world.answered(turns)
             return world
 
     return run_skipping(run(), lambda: 0.0)
@@ -98,6 +99,29 @@ def test_a_stream_that_is_never_answered_ends_as_a_message(method: str, fault: F
     complete = [message for message in states(world) if "49 word" in message.text]
     assert len(complete) == 1
     assert len(states(world)) == 1
+
+
+@pytest.mark.parametrize("method", ["files.getUploadURLExternal", "upload", "files.completeUploadExternal"])
+@pytest.mark.parametrize("fault", [HANGS, HANGS_LATER])
+def test_a_file_that_slack_never_takes_holds_up_neither_its_answer_nor_the_next_question(
+    method: str, fault: Fault
+) -> None:
+    code = "\n".join(f"print({number})" for number in range(LONG_LINES + 1))
+
+    async def play(world: World) -> None:
+        world.slack.faults[method].append(fault)
+        await mention(world)
+        await world.answered()
+        assert not world.slack.faults[method]
+        assert world.slack.clock.monotonic() < ATTACH_S + PATIENCE_S
+        await mention(world)
+        await world.answered(2)
+
+    world = played(play, [f"```python\n{code}\n```"], turns=2)
+    assert len([page for page in states(world) if f"print({LONG_LINES})" in page.text]) == 2
+    assert len(world.slack.state.files) == (
+        2 if (method, fault) == ("files.completeUploadExternal", HANGS_LATER) else 1
+    )
 
 
 @pytest.mark.parametrize("door", [mention, write])

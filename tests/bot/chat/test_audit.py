@@ -287,6 +287,12 @@ def test_a_home_tab_shows_no_arguments_and_no_place_and_what_it_shows_is_text() 
     assert home_text([]) == ""
 
 
+def test_a_home_tab_shows_no_invisible_characters_and_none_that_change_the_direction_of_text() -> None:
+    shown = home_text([replace(SECRET, tool="send\u200e\u200f\u061c\u202e\u200bmail", person="slack:T1:U\u200f1")])
+    assert "send mail" in shown
+    assert shown.replace("\n", "").isprintable()
+
+
 def test_a_line_in_the_terminal_holds_no_control_characters() -> None:
     line = as_line(replace(SECRET, arguments="a\x1b[31mb\nc", tool="x\x07"))
     assert line.isprintable()

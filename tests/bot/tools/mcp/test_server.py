@@ -81,8 +81,9 @@ async def test_a_server_that_dies_in_mid_call_fails_that_call_and_is_there_for_t
 
 async def test_a_server_that_closes_its_input_fails_its_calls_and_is_there_for_the_next() -> None:
     async with connected(config(raw()), clock=FastClock()) as (server,):
-        with pytest.raises(ToolError, match="or closed its input"):
-            await called(server, "deaf")
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(ToolError, match="or closed its input"):
+                await called(server, "deaf")
         assert (await called(server, "echo")).parts
         assert server.attempts == 2
 
@@ -93,7 +94,8 @@ async def test_a_server_that_reads_nothing_is_started_again_once_nobody_waits_fo
     long = "x" * 300_000  # more than a pipe holds
     async with connected(replace(config(raw()), timeout_s=0.5)) as (server,):
         calls = [called(server, "busy"), called(server, "echo", word=long)]
-        failures = await asyncio.gather(*calls, return_exceptions=True)
+        async with asyncio.timeout(PATIENCE_S):
+            failures = await asyncio.gather(*calls, return_exceptions=True)
         assert all("does not read what it is sent" in str(failure) for failure in failures), failures
         assert (await called(server, "echo", word=long)).parts
         assert server.attempts == 2
