@@ -247,7 +247,7 @@ async def test_a_file_falls_when_a_message_that_it_was_made_from_is_edited(eithe
         (Gone(conversations=frozenset({"thread"})), []),
         (Gone(audiences=frozenset({"group:secret"})), []),
         (Gone(audiences=frozenset({"group:other"})), ["chart.png"]),
-        (Expired(AudienceKind.TEAM, NOW), []),
+        (Expired(AudienceKind.TEAM, LATER), []),
         (Expired(AudienceKind.TEAM, START), ["chart.png"]),
     ],
 )
