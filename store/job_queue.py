@@ -57,6 +57,7 @@ _IS_WAITING: Final = and_(
 _IS_HELD: Final = and_(job.c.id == bindparam("held"), job.c.epoch == bindparam("held_epoch"), job.c.state == RUNNING)
 _NEW: Final = insert(job)
 _OF_WAITING: Final = update(job).where(_IS_WAITING)
+_CANCEL: Final = delete(job).where(_IS_WAITING)
 _OF_HELD: Final = update(job).where(_IS_HELD)
 _TAKE: Final = update(job).where(job.c.id == bindparam("chosen"))
 _FINISH: Final = delete(job).where(_IS_HELD)
@@ -96,7 +97,7 @@ def replace(connection: Connection, kind: str, key: str, *, payload: str, person
 
 
 def cancel(connection: Connection, kind: str, key: str) -> bool:
-    return connection.execute(delete(job).where(_IS_WAITING), {"its_kind": kind, "its_key": key}).rowcount > 0
+    return connection.execute(_CANCEL, {"its_kind": kind, "its_key": key}).rowcount > 0
 
 
 def claim(connection: Connection, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> Job | None:

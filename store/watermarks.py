@@ -12,6 +12,10 @@ from store.turn_tables import turn
 
 LATEST_TURNS: Final = 5_000  # The newest turns that are read: a start must not read years of messages
 _HEARD: Final = "heard:"
+_IS_OF_SOURCE: Final = meta.c.name == sa.bindparam("key")
+_WATERMARK: Final = sa.select(meta.c.value).where(_IS_OF_SOURCE)
+_REMOVE: Final = sa.delete(meta).where(_IS_OF_SOURCE)
+_ADD: Final = sa.insert(meta)
 
 
 def last_seen(connection: sa.Connection, source: str, since: datetime, limit: int) -> list[LastSeen]:
@@ -31,10 +35,10 @@ def last_seen(connection: sa.Connection, source: str, since: datetime, limit: in
 
 
 def watermark(connection: sa.Connection, source: str) -> datetime | None:
-    stored = connection.execute(sa.select(meta.c.value).where(meta.c.name == _HEARD + source)).scalar_one_or_none()
+    stored = connection.execute(_WATERMARK, {"key": _HEARD + source}).scalar_one_or_none()
     return None if stored is None else datetime.fromisoformat(stored.decode())
 
 
 def set_watermark(connection: sa.Connection, source: str, time: datetime) -> None:
-    connection.execute(sa.delete(meta).where(meta.c.name == _HEARD + source))
-    connection.execute(sa.insert(meta).values(name=_HEARD + source, value=time.isoformat().encode()))
+    connection.execute(_REMOVE, {"key": _HEARD + source})
+    connection.execute(_ADD, {"name": _HEARD + source, "value": time.isoformat().encode()})

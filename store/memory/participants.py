@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -106,6 +106,11 @@ def _known_participant() -> sa.Select[*tuple[Any, ...]]:
     ).select_from(known)
 
 
+_ADD_PERSON: Final = sa.insert(person)
+_ADD_CONVERSATION: Final = sa.insert(conversation)
+_ADD_PARTICIPANT: Final = sa.insert(participant)
+
+
 def upsert_participant(
     connection: sa.Connection, incoming: Incoming, audience: str, known: KnownParticipant
 ) -> list[int]:
@@ -115,18 +120,19 @@ def upsert_participant(
     """
     number, who = known.number, incoming.person
     if number is None:
-        added = sa.insert(person).values(id=who.id, name=who.name, time_zone=who.time_zone)
-        number = row_id(connection.execute(added))
+        added = {"id": who.id, "name": who.name, "time_zone": who.time_zone}
+        number = row_id(connection.execute(_ADD_PERSON, added))
     elif known.person != who:
         changed = sa.update(person).where(person.c.number == number)
         connection.execute(changed.values(name=who.name, time_zone=who.time_zone))
     if known.audience is None:
-        connection.execute(sa.insert(conversation).values(id=incoming.conversation, audience=audience, summary="{}"))
+        added = {"id": incoming.conversation, "audience": audience, "summary": "{}"}
+        connection.execute(_ADD_CONVERSATION, added)
     elif known.audience != audience:  # the summary was made for other readers
         moved = sa.update(conversation).where(conversation.c.id == incoming.conversation)
         connection.execute(moved.values(audience=audience, summary="{}"))
     if who.id not in known.readers:
-        connection.execute(sa.insert(participant).values(conversation=incoming.conversation, person=who.id))
+        connection.execute(_ADD_PARTICIPANT, {"conversation": incoming.conversation, "person": who.id})
         if known.audience is not None:  # else it is new and has no messages
             index.add_thread(connection, incoming.conversation, who.id, number)
     return [number, *(other for other in known.readers.values() if other != number)]

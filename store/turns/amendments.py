@@ -19,6 +19,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     and_,
+    bindparam,
     delete,
     exists,
     or_,
@@ -88,16 +89,20 @@ def _delete_waiting_work(connection: Connection, conversation: str) -> list[int]
     return [row.asked for row in found]
 
 
+_STOPPING: Final = select(turn.c.id).where(
+    turn.c.state == RUNNING, turn.c.owner == bindparam("worker"), turn.c.stopping
+)
+
+
 def stopping(connection: Connection, owner: str) -> frozenset[int]:
     """The turns that this worker runs and that are to stop."""
-    own = select(turn.c.id).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
-    return frozenset(connection.execute(own).scalars())
+    return frozenset(connection.execute(_STOPPING, {"worker": owner}).scalars())
 
 
 def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
     """Those of `stopping` whose question was deleted."""
-    own = select(turn.c.id, turn.c.payload).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
-    return frozenset(row.id for row in connection.execute(own) if is_withdrawn(row.payload))
+    rows = connection.execute(_STOPPING.add_columns(turn.c.payload), {"worker": owner})
+    return frozenset(row.id for row in rows if is_withdrawn(row.payload))
 
 
 def amend(

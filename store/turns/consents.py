@@ -82,10 +82,12 @@ def resume_if_decided(connection: sa.Connection, number: int) -> bool:
     return True
 
 
+_DECIDED: Final = sa.select(consent.c.call, consent.c.word).where(consent.c.turn == sa.bindparam("of_turn"))
+
+
 def decided(connection: sa.Connection, turn: int) -> dict[str, Consent]:
     """The decisions about the turn's calls, by call."""
-    words = sa.select(consent.c.call, consent.c.word).where(consent.c.turn == turn)
-    return {row.call: Consent(row.word) for row in connection.execute(words)}
+    return {row.call: Consent(row.word) for row in connection.execute(_DECIDED, {"of_turn": turn})}
 
 
 _STANDING: Final = sa.select(consent.c.tool, consent.c.call).where(
