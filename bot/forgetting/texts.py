@@ -96,7 +96,7 @@ def _proof(receipt: Receipt) -> str:
 FORGET_HELP: Mapping[str, str] = {
     "/forget thread": "forget this thread: what you said in it and what came from it",
     "/forget 2 hours": "forget what you said in the last hours, days or weeks; also “today”, “since Monday”",
-    "/forget about Apollo": "forget what you said and what I know about something",
+    "/forget about Apollo": "forget what you said about a topic, and what I know about it",
     "/forget everything": "forget everything that you told me",
 }
 FORGET_WAYS = "`everything`, `2 hours`, `since Monday` or `about` and a word"

@@ -38,7 +38,7 @@ class OperatorSettings:
         None,
         section=Section.ANSWERS,
         description=(
-            "Where to serve /livez and /readyz for a supervisor, as host:port. Both only report what is unavailable. "
+            "Where to serve /livez and /readyz for a supervisor, as host:port. They report only what is unavailable. "
             "Default: nowhere."
         ),
         example="127.0.0.1:8081",

@@ -140,7 +140,7 @@ MESSAGE_FORGOTTEN = (
 NOT_FORGOTTEN = "Nothing was forgotten."
 REPLY_FORGOTTEN = "I deleted my reply and forgot what it said."
 EXPORT_SENT = "I sent it to you in a direct message."
-EXPORT_NOT_SENT = "I could not send the file. The app may lack the scope `files:write`. Please tell my operator."
+EXPORT_NOT_SENT = "I could not send the file. The app may lack the `files:write` scope. Please tell my operator."
 
 # Settings of a person and a place
 
@@ -300,13 +300,13 @@ FILES_BELOW = "Files from my answer:"
 
 # By Discord's code of a refusal, what somebody can do about it.
 DISCORD_REMEDIES = {
-    50001: "Give my role View Channel in that channel, or ask me elsewhere.",
+    50001: "Give my role the View Channel permission in that channel, or ask me elsewhere.",
     50007: "This person does not accept direct messages from me. They can allow them in the server's privacy settings.",
     50013: (
-        "Give my role permission to send messages there (in threads: Send Messages in Threads), or ask me elsewhere."
+        "Give my role the Send Messages permission there (in threads: Send Messages in Threads), or ask me elsewhere."
     ),
-    160002: "Give my role Read Message History in that channel.",
-    160005: "The thread is locked. Someone with Manage Threads can unlock it.",
+    160002: "Give my role the Read Message History permission in that channel.",
+    160005: "The thread is locked. Someone with the Manage Threads permission can unlock it.",
     50035: "This is a bug in Cogency. Please report it with the log lines around this one.",
     40001: "Discord no longer accepts DISCORD_TOKEN. Copy it again from the developer portal and restart the bot.",
     0: "",
@@ -316,7 +316,8 @@ DISCORD_LIMITED = "Discord limits requests. The next one is possible in {seconds
 DISCORD_UNREACHED = "Discord could not be reached ({kind})"
 THREAD_LOCKED = "I cannot answer in the thread “{name}” because it is locked."
 ROLE_LACKS = (
-    "I cannot answer in #{channel} because my role lacks {missing} there. Someone with Manage Server can grant it."
+    "I cannot answer in #{channel} because my role lacks {missing} there. Someone with the Manage Server "
+    "permission can grant it."
 )
 SERVER_NOT_SERVED = (
     "I am not set up for this server. Please ask my operator to add its ID, {guild}, to COGENCY_DISCORD_SERVERS."
@@ -347,7 +348,7 @@ SLACK_REMEDY = "Please ask me somewhere else. My operator can find the reason in
 SLACK_LIMITED = "Slack limits {method}. The next call is possible in {seconds:g} s."
 SLACK_REFUSED = "Slack refused {method}: {code}."
 SLACK_UNREACHABLE = "Slack could not be reached ({method}: {why})."
-SLACK_FAILED = "Slack failed ({method}: {why})."
+SLACK_FAILED = "Slack returned an error ({method}: {why})."
 SLACK_WHO = "Slack did not send your user ID, so I could not do that. Please try again soon. ({why})"
 SLACK_GUESTS_UNKNOWN = "Slack has not reported recently which members are guests."
 SLACK_READERS_UNKNOWN = "Slack did not report in time who can read a channel."
@@ -557,11 +558,12 @@ SWITCH_CONTENT_ON = (
     "Turn on “Message Content Intent” on the “Bot” page {portal}, or set COGENCY_DISCORD_MESSAGE_CONTENT=off."
 )
 ALLOW_GUILD_INSTALL = "Allow “Guild Install” {where}."
-ALLOW_USER_INSTALL = "To change that, allow “User Install” {where}."
+ALLOW_USER_INSTALL = "To let people use the commands everywhere, allow “User Install” {where}."
 OPEN_LINK = "Open {link}"
-GIVE_RIGHTS = "Grant them to the bot's role in the server's settings, or open {link}"
+GIVE_RIGHTS = "Grant these permissions to the bot's role in the server's settings, or open {link}"
 SERVE_SERVER = (
-    "To serve it, add {number} to COGENCY_DISCORD_SERVERS. If it is not yours, set COGENCY_DISCORD_OTHER_SERVERS=leave."
+    "To serve this server, add {number} to COGENCY_DISCORD_SERVERS. If the server is not yours, set "
+    "COGENCY_DISCORD_OTHER_SERVERS=leave."
 )
 DO_NOT_RESTART = "Do not restart the bot repeatedly before then."
 SHARDS_RECOMMENDED = "Discord recommends {recommended} connections; COGENCY_DISCORD_SHARDS is {chosen}"
@@ -576,7 +578,7 @@ TAKE_OVER_MANIFEST = (
     'Run `cogency slack manifest`, paste the result under "App Manifest" on the app\'s page, and install the app again.'
 )
 SOCKET_MODE_ON = (
-    'Turn on "Socket Mode" on the app\'s page, and create an app-level token with the scope connections:write under '
+    'Turn on "Socket Mode" on the app\'s page, and create an app-level token with the connections:write scope under '
     "Basic Information."
 )
 INVITE_BOT = (
@@ -587,7 +589,7 @@ CHECK_GROUPS = "Check the ID in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_D
 COMPARE_CONFIG = (
     "To compare the app with its manifest, set SLACK_CONFIG_TOKEN to a token from https://api.slack.com/apps."
 )
-RENEW_CONFIG = "Create a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps. Each one lasts twelve hours."
+RENEW_CONFIG = "Create a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps. Each token lasts twelve hours."
 HTTP_OR_SOCKETS = (
     "Run `cogency slack manifest --http URL` and apply the result to the app, or set SLACK_APP_TOKEN instead."
 )

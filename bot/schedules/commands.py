@@ -203,7 +203,7 @@ REMIND_COMMAND = declaration.Command(
     bare=False,
     examples={
         "me tomorrow at 9:00 to call Ann": "remind you in a direct message",
-        "every weekday at 8:30 standup": "remind everyone here repeatedly, for six months unless you give an end",
+        "every weekday at 8:30 standup": "remind everyone here repeatedly, for six months unless you set an end date",
         "in 20 minutes the oven": "remind everyone here once",
     },
 )

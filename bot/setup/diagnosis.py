@@ -389,7 +389,7 @@ def shard_findings(shards: Sequence[ListedShard]) -> list[Finding]:
     holders = "; ".join(f"{owner} holds {', '.join(numbers)}" for owner, numbers in by_owner.items())
     findings = [Finding(Level.GOOD, "Discord", f"{counted(len(shards), 'shard', 'shards')}: {holders}")]
     if free:
-        what = f"nobody holds {counted(len(free), 'shard', 'shards')}: {', '.join(free)}"
+        what = f"no process holds {counted(len(free), 'shard', 'shards')}: {', '.join(free)}"
         findings.append(Finding(Level.WARNING, "Discord", what, setup_texts.FREE_SHARDS))
     return findings
 

@@ -85,16 +85,16 @@ PASTE_MANIFEST = (
 )
 INVITE_ASKS = "Without --application, the command asks Discord which application DISCORD_TOKEN belongs to."
 DOCTOR_LOOKS = (
-    "You can run it while the bot is running. It changes nothing unless you add --fix. It exits with 1 if a problem "
-    "keeps the bot from running."
+    "You can run it while the bot is running. It changes nothing unless you add --fix. The exit code is 1 if a "
+    "problem keeps the bot from running."
 )
 FIX_SAYS = "make your files private, and upgrade the database to the newest version after a backup"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
 LOOKING_AT = "checking {names}"
 CHECK_SAYS = "It shows what the model can do and gives a recommendation."
 ASK_READS = (
-    "Without a question, it reads one from standard input. It exits with 0 if the question was answered and with 69 if "
-    "the model could not answer."
+    "Without a question, it reads one from standard input. The exit code is 0 if the model answered, and 69 if it "
+    "could not."
 )
 WORKS_BESIDE = "You can run it while the bot is running."
 CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists the actions that need a second operator."
@@ -130,7 +130,7 @@ NO_PLUGINS = "No plug-ins are in use. `cogency plugins add PATH` adds one."
 PLUGINS_ADD_SAYS = "The plug-in is checked first. The bot uses it from this folder after the next restart."
 PLUGINS_CHECK_SAYS = (
     "It connects to the servers of plug-ins that are in use. It does not start anything from other folders unless you "
-    "add --connect. It exits with 1 if something cannot be used."
+    "add --connect. The exit code is 1 if something cannot be used."
 )
 CONNECT_SAYS = "start the plug-in's servers, which runs their commands, and list their tools"
 NOT_CONNECTED = "not started, because it is not in use; --connect starts it"
@@ -265,9 +265,9 @@ INIT_SHOW_MANIFEST = "Print the manifest here now (y or n)?"
 INIT_OPEN = "Press Enter to open it"
 INIT_PASTE = "No browser could be opened here. Open this page on any computer: {page}"
 INIT_SLACK_SOCKET = (
-    '\nOn "Basic Information", under "App-Level Tokens", choose "Generate Token and Scopes". Enter any name, add the '
-    'scope connections:write, and press "Generate". Copy the token that starts with xapp- (the token stays hidden when '
-    "you paste it)."
+    '\nOn "Basic Information", under "App-Level Tokens", choose "Generate Token and Scopes". Enter any name, '
+    'add the connections:write scope, and press "Generate". Copy the token that starts with xapp- (the token stays '
+    "hidden when you paste it)."
 )
 INIT_SLACK_INSTALL = (
     '\nOn the "Install App" page, press "Install to …" and "Allow". Copy the "Bot User OAuth Token" that starts with '
@@ -377,7 +377,7 @@ NAME_INSTALLERS = "List the workspaces in COGENCY_SLACK_INSTALLERS, or set it to
 OPENING = "Opening the database…"
 
 
-FREE_SHARDS = "If this takes longer than 15 seconds, check the log of each process."
+FREE_SHARDS = "If this lasts longer than 15 seconds, check the log of each process."
 
 
 NO_CALLS = "No tools were called in that period."

@@ -79,9 +79,9 @@ POLICY_NO_NAME = (
     "such as `U0123` (in Slack: “Copy member ID” in their profile)."
 )
 POLICY_EMPTY = (
-    "There are no rows, so each tool's effect decides. Tools that only read run without asking. Tools that act outward "
-    "ask first. To add a row, use `/tools policy set TOOLS WHO WHERE ANSWER`, for example `set github.* manager team "
-    "ask`."
+    "There are no rows, so each tool's effect decides. Tools that only read run without asking. Tools that send or "
+    "change something outside the bot ask first. To add a row, use `/tools policy set TOOLS WHO WHERE ANSWER`, for "
+    "example `set github.* manager team ask`."
 )
 POLICY_HEAD = "Who can use which tools where. The first row that matches a call applies:"
 POLICY_FILE_ROW = "- `{row}` (from the file)"

@@ -17,8 +17,8 @@ class AttachmentSettings:
         TEXT_TOKENS,
         section=Section.BOUNDS,
         description=(
-            "Maximum number of tokens to send to the model from all files in a message. The bot cuts off longer "
-            "text and says so to the model."
+            "Maximum number of tokens to send to the model from all files in a message. The bot cuts off longer text "
+            "and tells the model."
         ),
         after="COGENCY_PROFILE_TOKENS",
     )

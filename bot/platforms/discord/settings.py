@@ -112,7 +112,8 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: IDs of roles whose members are managers, separated by commas. Default: people with Manage Server."
+            "Discord: IDs of roles whose members are managers, separated by commas. Default: people with the "
+            "Manage Server permission."
         ),
         example="123456789012345678",
     )
@@ -167,8 +168,8 @@ class DiscordSettings:
         section=Section.PLATFORMS,
         description=(
             "Discord: react to each question with one emoji while the bot works on it, and with another when it has "
-            "answered or failed: on or off. The bot needs the permission Add Reactions. The link from `cogency discord "
-            "invite` then requests it."
+            "answered or failed: on or off. The bot needs the Add Reactions permission. The link from `cogency "
+            "discord invite` then requests it."
         ),
     )
     api_base_url: str = setting(

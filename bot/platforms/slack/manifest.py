@@ -35,8 +35,8 @@ SHORTCUTS: Final = (
     (SUMMARISE.thread.label, "message", SUMMARISE.id, SUMMARISE.summary),
 )
 HEADING: Final = """\
-# The Slack app, made by `cogency slack manifest`: create it on https://api.slack.com/apps with "Create New App",
-# "From a manifest"; for an app that exists, paste it under "App Manifest" and install the app again.
+# The manifest of the Slack app, created by `cogency slack manifest`. For a new app, choose "Create New App" and "From a
+# manifest" on https://api.slack.com/apps. For an existing app, paste it under "App Manifest" and install the app again.
 """
 _NOT_IN_HANDLES: Final = re.compile(r"[^a-z0-9_.-]+")
 
@@ -51,7 +51,7 @@ def manifest(
     """
     request = {"request_url": _request_url(url, app)} if url else {}
     if not 0 < len(name) <= NAME_CHARS or not name.isprintable() or name.isspace():
-        raise ValueError(f"must be a name of 1 to {NAME_CHARS} characters")
+        raise ValueError(f"must have 1 to {NAME_CHARS} characters")
     return {
         "_metadata": {"major_version": 2},
         "display_information": {

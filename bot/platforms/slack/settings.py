@@ -155,8 +155,8 @@ class SlackSettings:
         None,
         section=Section.PLATFORMS,
         description=(
-            "Slack: where to listen for events over HTTP, as host:port, instead of SLACK_APP_TOKEN. Several processes "
-            "can share one PostgreSQL database behind a load balancer."
+            "Slack: where to listen for events over HTTP, as host:port. Set this instead of SLACK_APP_TOKEN. Behind a "
+            "load balancer, several processes can share one PostgreSQL database."
         ),
         example="0.0.0.0:3000",
     )
@@ -235,7 +235,7 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: react to each question with one emoji while the bot works on it, and with another when it has "
-            "answered or failed: on or off. The app needs the scope reactions:write."
+            "answered or failed: on or off. The app needs the reactions:write scope."
         ),
     )
     api_base_url: str = setting(

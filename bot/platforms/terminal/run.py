@@ -484,7 +484,7 @@ class _Chat:
     async def _open_thread(self, number: int) -> None:
         threads = await self._bot.threads() if self._listed is None else self._listed
         if number > len(threads):
-            self._complain(f"There is no thread {number}; `/threads` lists them.", Exit.FAILED)
+            self._complain(f"There is no thread {number}. To see your threads, use `/threads`.", Exit.FAILED)
             return
         thread = threads[number - 1]
         self.caller.conversation = thread.conversation

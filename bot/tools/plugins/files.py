@@ -432,9 +432,7 @@ class _SkillReader:
             return self._folder.text(f"{self._path}/{file}", MAX_FILE_BYTES)
         except PluginFault as fault:
             where = fault.where.removeprefix(f"{self._path}/")
-            raise ToolError(
-                f"{where[:200]}: {fault.what}", "the skill names its files when it is read", ours=True
-            ) from None
+            raise ToolError(f"{where[:200]}: {fault.what}", "read the skill to see its files", ours=True) from None
 
     def _files(self) -> tuple[Sequence[str], bool]:
         try:

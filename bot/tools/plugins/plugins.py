@@ -464,8 +464,8 @@ def skills_of(plugins: Sequence[Plugin]) -> tuple[tuple[Skill, ...], tuple[str, 
     """Return the skills of all plug-ins, with unique names, and a sentence for each that was renamed."""
     named = list(unique_names([skill for plugin in plugins for skill in plugin.skills]))
     renamed = [
-        f"{skill.plugin}: its skill {first.name!r} was renamed to {skill.name!r}, because {first.plugin} has one "
-        "with that name"
+        f"{skill.plugin}: its skill {first.name!r} was renamed to {skill.name!r}, because {first.plugin} already has "
+        f"a skill with that name"
         for skill, first in named
         if first is not None
     ]

@@ -180,7 +180,9 @@ async def test_secrets_and_long_texts_are_no_corrections(office: Office) -> None
     await office.learn("sail")
     await office.ask("")
     assert (await office.ask("correct 1 my password is hunter2hunter2")).text.startswith(memory_texts.NO_SECRETS)
-    assert (await office.ask(f"correct 1 {'long ' * 100}")).text.startswith("An entry can have up to")
+    assert (await office.ask(f"correct 1 {'long ' * 100}")).text.startswith(
+        "Nothing changed, because an entry can have up to"
+    )
     assert [entry.plain for entry in (await office.ask("")).entries] == ["sail"]
 
 

@@ -415,6 +415,6 @@ def test_shards_are_told_of_by_the_process_that_holds_each_and_those_that_nobody
     shards = [ListedShard(number, 4, owner, None) for number, owner in enumerate(("a:1:x", "b:1:y", "a:1:x", ""))]
     assert [(one.level, one.what) for one in shard_findings(shards)] == [
         (Level.GOOD, "4 shards: a:1:x holds 0, 2; b:1:y holds 1"),
-        (Level.WARNING, "nobody holds 1 shard: 3"),
+        (Level.WARNING, "no process holds 1 shard: 3"),
     ]
     assert shard_findings(shards[3:]) == [], "no process runs"

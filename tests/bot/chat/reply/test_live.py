@@ -800,7 +800,7 @@ async def test_posts_that_fail_back_off_though_looking_for_them_works_and_each_c
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stage = Stage()
-    stage.surface.fail_next.extend([PageUnsent("Slack failed (chat.postMessage: status 500).")] * 500)
+    stage.surface.fail_next.extend([PageUnsent("Slack returned an error (chat.postMessage: status 500).")] * 500)
     with pytest.raises(PageUnsent):
         async with stage.live() as live:
             await live.finish(WORDS)
@@ -811,6 +811,7 @@ async def test_posts_that_fail_back_off_though_looking_for_them_works_and_each_c
     lines = [line for line in caplog.messages if "retrying" in line]
     assert 4 <= len(lines) <= 6
     assert lines[0] == (
-        "turn 7: a page of the reply could not be posted; retrying: Slack failed (chat.postMessage: status 500)."
+        "turn 7: a page of the reply could not be posted; retrying: Slack returned an error (chat.postMessage: "
+        "status 500)."
     )
     assert "more since" in lines[1]

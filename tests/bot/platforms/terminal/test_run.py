@@ -221,7 +221,7 @@ async def test_a_number_means_the_list_that_was_shown_last() -> None:
 
 async def test_a_number_without_a_list_means_the_threads_as_they_are() -> None:
     bot = FakeChatBot()
-    missing = [f"There is no thread {number}; `/threads` lists them." for number in (1, 3)]
+    missing = [f"There is no thread {number}. To see your threads, use `/threads`." for number in (1, 3)]
     lines = ["/threads 1", "one", "/new", "/threads 1", "back", "/threads 3"]
     await conversation(bot, *lines, ends=Exit.FAILED, complaints=missing)
     assert bot.asked == {"c1": ["one", "back"]}

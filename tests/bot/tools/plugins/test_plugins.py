@@ -189,7 +189,9 @@ def test_no_two_plugins_and_no_two_skills_have_one_name(tmp_path: Path) -> None:
     assert plugins[1].faults[0].what == f"is not used: {roots[0]} already has the name 'one'"
     skills, renamed = skills_of(plugins)
     assert [one.name for one in skills] == ["report", "two/report"]
-    assert renamed == ("two: its skill 'report' was renamed to 'two/report', because one has one with that name",)
+    assert renamed == (
+        ("two: its skill 'report' was renamed to 'two/report', because one already has a skill with that name"),
+    )
 
 
 def test_the_schemas_are_those_of_the_form() -> None:
