@@ -34,6 +34,7 @@ from agent.protocol.render import TITLES
 
 MIN_RUN: Final = 7  # Words. Shorter runs also occur in answers about anything
 MIN_SENTENCE: Final = 4  # Words of a sentence that counts as a whole
+MIN_ECHO: Final = min(MIN_RUN, MIN_SENTENCE)
 # So many words of a run are shown at once, unless it begins where a sentence of the answer and one of the prompt begin:
 # nearly all of them are no echo, and a stream that pauses here must not hide the end of what was said.
 SHOWN_WORDS: Final = 2
@@ -583,14 +584,20 @@ class _Runs:
 
     def _add(self, start: int, end: int, word: str) -> str:
         """Match one more word. Returns the text that is no echo for certain."""
-        words, places = self.prompt.words, self.prompt.places.get(word, ()) if word else ()
-        going_on = self._matches.items() if word else ()
-        matches = {place + 1: count + 1 for place, count in going_on if words[place + 1].text == word}
-        for place in places:
-            matches.setdefault(place, 1)
+        places, going_on = self.prompt.places.get(word, ()) if word else (), self._matches
+        # Common words stand in dozens of places, and each word of each answer comes by here: nearly all begin a run of
+        # one word, and no run as short as that is an echo.
+        matches = dict.fromkeys(places, 1)
+        if going_on:
+            matches.update((place, going_on[place - 1] + 1) for place in places if place - 1 in going_on)
         self._matches, self._read = matches, end
         self._starts.append(start)
-        echoed = [(count, place) for place, count in matches.items() if self._is_echo(place, count)]
+        longest = max(matches.values(), default=0)
+        echoed = (
+            [(count, place) for place, count in matches.items() if self._is_echo(place, count)]
+            if longest >= MIN_ECHO
+            else []
+        )
         if echoed:
             count, _ = max(echoed)
             begin = self._starts[-min(count, len(self._starts))]
@@ -599,7 +606,7 @@ class _Runs:
                 begin = self._starts[SHOWN_WORDS - count]
             self._drop = (min(begin, self._drop[0]) if self._drop else begin, end)
             self.dropped = True
-        longest = min(max(matches.values(), default=0), len(self._starts))
+        longest = min(longest, len(self._starts))
         safe = self._starts[-longest] if longest else end
         if self._drop and safe < self._drop[1]:
             return ""  # the run may go on
