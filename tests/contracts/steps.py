@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+import pytest
+
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.memory.audience import Place, label
@@ -14,6 +16,13 @@ from store.engine import Store
 from tests.fakes.incoming import LEASE, START, dm, said
 
 AFTER_ALL: Final = 10**6  # A turn after all others
+
+SQLITE_FILE: Final = "sqlite file"
+SQLITE_MEMORY: Final = "sqlite memory"
+POSTGRESQL: Final = "postgresql"
+
+# For contracts about work of several at one moment, or about what is erased: see tests/contracts/conftest.py.
+in_memory_too = pytest.mark.parametrize("store", [SQLITE_FILE, SQLITE_MEMORY, POSTGRESQL], indirect=True)
 
 
 async def claimed(store: Store, owner: str = "worker", *, now: datetime = START) -> Claim:

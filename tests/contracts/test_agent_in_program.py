@@ -15,6 +15,7 @@ from agent.messages import Message
 from agent.ports.model import CallOptions, Capabilities, ProviderEvent, TokensArrived
 from agent.turn_records import Claiming
 from store.engine import Store
+from tests.contracts.steps import in_memory_too
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.patience import PATIENCE_S
@@ -55,6 +56,7 @@ async def pass_time(store: Store, clock: FakeClock, seconds: float = 1.0) -> Non
         await store.ledger.load()
 
 
+@in_memory_too
 async def test_agents_on_one_database_answer_a_conversation_one_after_the_other(store: Store) -> None:
     """However long they wait for each other: nobody takes another's question for one that was left behind."""
     clock, models = FakeClock(auto=False), [Waiting() for _ in range(4)]

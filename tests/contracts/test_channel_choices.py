@@ -6,9 +6,11 @@ from store.engine import Store
 from tests.bot.channels.test_ambient import CHANNEL
 from tests.bot.channels.test_ambient import World as Answering
 from tests.bot.channels.test_service import World as Choosing
+from tests.contracts.steps import in_memory_too
 from tests.patience import PATIENCE_S
 
 
+@in_memory_too
 async def test_choices_of_several_processes_at_once_all_stand_in_the_history(store: Store) -> None:
     words = ("language German", "model ollama:small", "who members", "ambient 5")
     await asyncio.gather(*(Choosing(store=store).order(one) for one in words))
@@ -22,6 +24,7 @@ async def test_choices_of_several_processes_at_once_all_stand_in_the_history(sto
     ]
 
 
+@in_memory_too
 async def test_processes_that_answer_at_once_share_one_bound(store: Store) -> None:
     world = Answering(store)
     await world.switch(10)

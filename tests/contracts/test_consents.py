@@ -18,7 +18,7 @@ from agent.messages import Consent, ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep, call_digest, encode
 from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store
-from tests.contracts.steps import claimed
+from tests.contracts.steps import claimed, in_memory_too
 from tests.fakes.incoming import LEASE, START, said
 
 SEND, BOOK = ToolCall("send", {"text": "Hello."}), ToolCall("book", {"seats": 2})
@@ -85,6 +85,7 @@ async def test_the_first_word_counts_and_a_second_one_is_told_which_it_was(store
     assert (await store.consents.decided(claim.turn))[first.key] is Consent.GIVEN
 
 
+@in_memory_too
 async def test_of_words_at_the_same_time_one_counts_and_all_others_are_told_which(store: Store) -> None:
     claim = await put_aside(store, said("send it"), asks(SEND))
     (waiting,) = await store.consents.undecided("ann")

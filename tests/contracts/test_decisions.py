@@ -11,7 +11,7 @@ from agent.memory.forgetting_plans import PAUSED, EntriesPlan, Everything, OneTh
 from agent.memory.profile import Partition, opened, stated
 from agent.turn_records import Closing
 from store.engine import Store
-from tests.contracts.steps import claimed
+from tests.contracts.steps import claimed, in_memory_too
 from tests.contracts.test_profiles import CLUB, DM, F, heard, insight, learn, texts
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
@@ -139,6 +139,7 @@ async def test_a_pause_of_learning_outlives_the_forgetting_of_everything_else(st
     assert await store.preferences.all_of("ann") == {"learning in club": PAUSED}
 
 
+@in_memory_too
 async def test_of_many_who_change_a_choice_at_once_one_does(store: Store) -> None:
     assert await store.preferences.swap("ann", "told", None, "1")
     assert not await store.preferences.swap("ann", "told", None, "2")

@@ -13,7 +13,7 @@ from agent.memory.facts import ConstraintType, Fact, Scope, chain, current
 from agent.memory.forgetting_plans import Everything
 from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
 from store.engine import Store
-from tests.contracts.steps import answered, proved
+from tests.contracts.steps import answered, in_memory_too, proved
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread
@@ -126,6 +126,7 @@ async def test_saying_it_again_settles_a_review(store: Store) -> None:
     assert (again.needs_review, again.depends_on) == (False, (now.id,))
 
 
+@in_memory_too
 async def test_writers_of_one_audience_follow_one_another(store: Store) -> None:
     outcomes = await asyncio.gather(*(store.facts.write(new("deadline", f"day {n}", minutes=n)) for n in range(12)))
     assert all(isinstance(outcome, Written) for outcome in outcomes)

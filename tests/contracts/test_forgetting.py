@@ -9,7 +9,7 @@ from agent.memory.forgetting_plans import Everything
 from agent.state import SituationSummary
 from agent.turn_records import Claiming, Closing
 from store.engine import Store
-from tests.contracts.steps import answered, claimed, found, proved, summary_of, texts_found
+from tests.contracts.steps import answered, claimed, found, in_memory_too, proved, summary_of, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.operators import EITHER_WAY, Forget
@@ -22,6 +22,7 @@ async def history(store: Store, conversation: str) -> list[str]:
     return [m.text for m in await store.conversations.history(conversation, before_turn=10**6, limit=99)]
 
 
+@in_memory_too
 async def test_forgetting_a_thread_leaves_the_other_threads(store: Store) -> None:
     await answered(store, said("my boat is blue", conversation="a"), "a blue boat")
     await answered(store, said("my boat is fast", conversation="b"), "a fast boat")
@@ -33,6 +34,7 @@ async def test_forgetting_a_thread_leaves_the_other_threads(store: Store) -> Non
     assert set(await texts_found(store, "blue boat")) == {"my boat is fast", "a fast boat"}
 
 
+@in_memory_too
 @EITHER_WAY
 async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the_others(
     store: Store, forget: Forget
@@ -55,6 +57,7 @@ async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the
     assert {h.message.person for h in await found(store, "boat", person="ben", place=CLUB)} == {"ben"}
 
 
+@in_memory_too
 async def test_notes_fall_with_the_messages_they_came_from(store: Store) -> None:
     claim = await answered(store, said("remember: tea", conversation="a"), "noted")
     await remember(store.facts, "ann", "tea", "person:ann", START, claim.message)
@@ -64,6 +67,7 @@ async def test_notes_fall_with_the_messages_they_came_from(store: Store) -> None
     assert await store.facts.readable("ann", frozenset({"person:ann"})) == [kept]
 
 
+@in_memory_too
 async def test_the_summary_falls_with_its_conversation(store: Store) -> None:
     await store.ledger.accept(said("a secret", conversation="club", place=CLUB))
     summary = SituationSummary(key_findings="a secret")
@@ -73,6 +77,7 @@ async def test_the_summary_falls_with_its_conversation(store: Store) -> None:
     assert await summary_of(store, "club") == SituationSummary()
 
 
+@in_memory_too
 @EITHER_WAY
 async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store: Store, forget: Forget) -> None:
     message = said("a secret")
@@ -84,6 +89,7 @@ async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store
     assert not (await store.ledger.accept(said("something new"))).duplicate
 
 
+@in_memory_too
 async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_one_never_runs(store: Store) -> None:
     await store.ledger.accept(said("one"))
     await store.ledger.accept(said("two"))
@@ -97,6 +103,7 @@ async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_on
     assert await history(store, "thread") == []
 
 
+@in_memory_too
 @EITHER_WAY
 async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(store: Store, forget: Forget) -> None:
     await store.ledger.accept(said("remember: tea"))
@@ -107,6 +114,7 @@ async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(st
     assert await store.facts.readable("ann", frozenset({"person:ann"})) == []
 
 
+@in_memory_too
 async def test_forgetting_what_is_not_there_erases_nothing(store: Store) -> None:
     await answered(store, said("hello"), "hi")
     for plan in (Everything("nobody"), one_thread("ann", "elsewhere"), one_thread("nobody", "thread")):
@@ -116,6 +124,7 @@ async def test_forgetting_what_is_not_there_erases_nothing(store: Store) -> None
     assert await history(store, "thread") == ["hello", "hi"]
 
 
+@in_memory_too
 @EITHER_WAY
 async def test_after_a_complete_forgetting_no_sweep_is_owed(store: Store, forget: Forget) -> None:
     await answered(store, said("hello"), "hi")

@@ -9,7 +9,7 @@ from agent.errors import LeaseLost
 from agent.jobs import Job
 from agent.memory.forgetting_plans import Everything
 from store.engine import Store
-from tests.contracts.steps import answered
+from tests.contracts.steps import answered, in_memory_too
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
 
@@ -121,6 +121,7 @@ async def test_a_waiting_job_can_be_cancelled_and_a_running_one_ends_by_itself(s
     await store.jobs.finish(running)
 
 
+@in_memory_too
 async def test_jobs_scheduled_at_once_for_one_key_are_one(store: Store) -> None:
     await asyncio.gather(*(store.jobs.schedule("learn", "ann", f"{n}", START) for n in range(9)))
     await next_job(store)

@@ -15,7 +15,7 @@ from agent.spending import By, SpendingPeriod, Spent
 from agent.state import SituationSummary
 from agent.turn_records import Closing
 from store.engine import Store
-from tests.contracts.steps import claimed, proved, summary_of
+from tests.contracts.steps import claimed, in_memory_too, proved, summary_of
 from tests.fakes.incoming import LEASE, START, dm, said
 from tests.fakes.plans import one_thread
 
@@ -138,6 +138,7 @@ async def test_what_is_known_is_read_where_its_audience_may_flow_and_of_its_pers
     assert await texts(store) == []
 
 
+@in_memory_too
 async def test_of_two_who_learn_from_the_same_messages_one_is_told_to_begin_anew(store: Store) -> None:
     id_ = await heard(store, said("x"))
     read, waiting = await store.profiles.get(DM), await store.profiles.unlearned(DM, 99)

@@ -12,6 +12,7 @@ from agent.admission_terms import Rate, RateReached, Whose
 from agent.ports.shared_rates import CallRate, CallsAsked
 from store.engine import Store
 from store.shared_rates import shared_rate
+from tests.contracts.steps import in_memory_too
 from tests.examples import examples
 from tests.fakes.incoming import START
 
@@ -42,6 +43,7 @@ async def test_what_is_refused_for_one_rate_counts_for_none(store: Store) -> Non
     assert await rates.count("other", [PERSON, CHANNEL], "ann", "C1", START) is None
 
 
+@in_memory_too
 async def test_of_many_at_the_same_moment_as_many_as_the_rate_allows_are_let_in(store: Store) -> None:
     rates = [PERSON, CHANNEL, ALL]
     orders = (
