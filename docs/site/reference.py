@@ -177,7 +177,7 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "view_channel": "To see the channels where people mention the bot.",
     "send_messages": "To answer in the channel, even if the bot cannot create a thread.",
     "read_message_history": "To read the thread, the message that a question replies to, and linked messages.",
-    "create_public_threads": "To answer a mention in a thread under its message.",
+    "create_public_threads": "To answer a mention in a thread below the message.",
     "send_messages_in_threads": "To answer in threads.",
     "attach_files": "To send content that is too long for a message as a file.",
     "add_reactions": (
@@ -494,7 +494,7 @@ _DISCORD_READS: Final = """\
 
 | Part | What the bot reads |
 |---|---|
-| Text | all of it, with names instead of IDs |
+| Text | the whole text, with names instead of IDs |
 | Forwarded messages | the text, embeds, components and files. Discord does not provide the author |
 | Polls | the question, answers and votes |
 | Stickers | the name |

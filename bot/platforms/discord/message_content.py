@@ -33,7 +33,7 @@ from bot.platforms.discord.inbound import pages_at
 
 Content: TypeAlias = MessageContent[discord.Attachment]
 
-EMBED_READ: Final = "title, author, description, fields, footer"
+EMBED_READ: Final = "the title, author, description, fields and footer"
 # The types of embeds, and what is read of each. A type that is not listed is read like "rich".
 EMBEDS: Final[Mapping[str, str]] = {
     "rich": EMBED_READ,
@@ -267,6 +267,6 @@ COMPONENTS: Final[Mapping[type[discord.Component], Part]] = {
     components.TextInput: _part(_field, "its label and value"),
     components.FileUploadComponent: _part(_nothing, _IN_WINDOWS),
     components.RadioGroupComponent: _part(_options, "its options, and which one is selected"),
-    components.CheckboxGroupComponent: _part(_options, "its options, and which are selected"),
+    components.CheckboxGroupComponent: _part(_options, "its options, and which ones are selected"),
     components.CheckboxComponent: _part(_nothing, _IN_WINDOWS),
 }

@@ -672,8 +672,8 @@ ELEMENTS: Final[Mapping[str, Part]] = {
     "overflow": Part(_nothing, "nothing, because its entries are hidden until someone opens it"),
     "feedback_buttons": Part(_nothing, "nothing, because it only contains feedback buttons"),
     "icon_button": _UNSEEN,
-    "checkboxes": Part(_choices, "its options, and which are selected"),
-    "radio_buttons": Part(_choices, "its options, and which is selected"),
+    "checkboxes": Part(_choices, "its options, and which ones are selected"),
+    "radio_buttons": Part(_choices, "its options, and which one is selected"),
     **dict.fromkeys(
         (
             *("static_select", "multi_static_select", "external_select", "multi_external_select", "users_select"),
