@@ -253,9 +253,9 @@ def each_once(names: Iterable[str], words: Mapping[str, object]) -> list[str]:
 class Fate(StrEnum):
     """What forgetting does to the rows of a table."""
 
-    ERASED = "erased"
-    STAYS = "stays"
-    """What stays holds nobody's words."""
+    ERASED = "The row is erased"
+    STAYS = "The row stays"
+    """It contains no text that people wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,35 +270,39 @@ class Stored:
 
 
 _BY_AGE: Final = "until it is forgotten, deleted in the platform, or older than `COGENCY_RETENTION` allows"
-_WITH_MESSAGE: Final = "as long as its message"
-_WITH_TURN: Final = "as long as its question and answer"
+_WITH_MESSAGE: Final = "as long as its message is stored"
+_WITH_TURN: Final = "as long as its question and answer are stored"
 STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Messages": {
         "person": Stored(
             "a person who wrote to the bot: ID, name and time zone", "until everything about them is forgotten"
         ),
         "conversation": Stored(
-            "a thread or a direct message, with a summary of its messages", "as long as one of its messages"
+            "a thread or a direct message, with a summary of its messages", "as long as one of its messages is stored"
         ),
-        "participant": Stored("which people wrote in which conversation", "as long as one of their messages there"),
+        "participant": Stored(
+            "which people wrote in which conversation", "as long as one of their messages there is stored"
+        ),
         "message": Stored("each question and each answer: its text, time, place and link", _BY_AGE),
         "embedding": Stored("the embedding vector of a message, if `COGENCY_EMBEDDINGS` is set", _WITH_MESSAGE),
     },
     "Memory": {
         "fact": Stored(
             "facts that someone stated or asked the bot to remember, rules set with `/policy`, and what these replaced",
-            "until it is forgotten or deleted with `/memory`; at most 2,000 facts about a person in one place",
-            but="rules set with `/policy` do not belong to a person, and stay until someone removes them",
+            "until it is forgotten or deleted with `/memory`. The bot stores at most 2,000 facts about a person in one place",
+            but="Rules set with `/policy` do not belong to a person, and stay until someone removes them",
         ),
-        "fact_term": Stored("words by which the bot finds a fact", "as long as the fact"),
-        "fact_ground": Stored("which facts are based on which other facts", "as long as the fact"),
+        "fact_term": Stored("words by which the bot finds a fact", "as long as the fact is stored"),
+        "fact_ground": Stored("which facts are based on which other facts", "as long as the fact is stored"),
         "profile": Stored(
             "how much the bot has learned about a person in one place", "until everything about them is forgotten"
         ),
         "profile_entry": Stored(
             "something that the bot learned about a person", "until one of its source messages is forgotten"
         ),
-        "profile_source": Stored("the messages from which the bot learned a profile entry", "as long as the entry"),
+        "profile_source": Stored(
+            "the messages from which the bot learned a profile entry", "as long as the entry is stored"
+        ),
         "working_item": Stored(
             "temporary values of a conversation",
             f"at most {WORKING_TIME.days * 24} hours, and no longer than its question",
@@ -306,8 +310,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "preference": Stored(
             "people's choices with `/settings`, `/model`, `/memory` and `/knowledge`, and managers' settings for a channel: "
             "instructions, who can ask, and the last 30 changes without their authors",
-            "until someone changes it; a channel's settings until the channel is deleted or the bot leaves it",
-            but="a pause of learning, an opt-out from sharing, and a channel's settings stay",
+            "until someone changes them. A channel's settings are stored until the channel is deleted or the bot leaves it",
+            but="A pause of learning, an opt-out from sharing, and a channel's settings stay",
         ),
     },
     "Questions and answers": {
@@ -337,21 +341,21 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "a file that code saved in its conversation",
             f"until no run has used it for {IDLE.days} days, or a message that it was made from is deleted",
         ),
-        "saved_file_source": Stored("which messages a saved file was made from", "as long as the file"),
+        "saved_file_source": Stored("which messages a saved file was made from", "as long as the file is stored"),
     },
     "Documents": {
         "place": Stored(
             "an ID and a number for each channel or person with documents or shared messages",
             "permanently",
             Fate.STAYS,
-            "contains no text that people wrote",
+            "It contains no text that people wrote",
         ),
         "document": Stored(
             "a file or a page that someone added with `/learn` or `cogency learn`: its name and link, who added it, and when",
             "until someone removes it, or its place is deleted",
-            but="a channel's documents stay, without the name of the person who added them",
+            but="A channel's documents stay, without the name of the person who added them",
         ),
-        "passage": Stored("a section of a document's text", "as long as the document"),
+        "passage": Stored("a section of a document's text", "as long as the document is stored"),
     },
     "Accounts, sessions and processes": {
         "tool_account": Stored("encrypted tokens of people who signed in to tool servers", "until they sign out"),
@@ -360,33 +364,33 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "hashes and times of sessions and sign-in links for the operators' page",
             "sessions twelve hours, links ten minutes",
             Fate.STAYS,
-            "contains no names and no text",
+            "It contains no names and no text",
         ),
         "installation": Stored(
             "an app that a workspace installed from the bot's page: IDs, scopes, encrypted tokens and who installed it",
             "until the workspace has removed the app and its messages are erased",
-            but="the installation stays, without the person who installed it",
+            but="If only the person who installed the app is forgotten, the row stays without that person",
         ),
         "shard_lease": Stored(
             "which process holds which connection to Discord, and the position of its session",
             "permanently",
             Fate.STAYS,
-            "contains no text that people wrote",
+            "It contains no text that people wrote",
         ),
         "shard_process": Stored(
             "the processes that share the Discord connections",
             "seconds",
             Fate.STAYS,
-            "contains no text that people wrote",
+            "It contains no text that people wrote",
         ),
         "shard_identify": Stored(
-            "when Discord sessions last started", "permanently", Fate.STAYS, "contains no text that people wrote"
+            "when Discord sessions last started", "permanently", Fate.STAYS, "It contains no text that people wrote"
         ),
         "shared_rate": Stored(
             "recent counts of people's messages and of calls to platforms, by hash, if processes share a database",
             "for some hours",
             Fate.STAYS,
-            "contains no names and no text",
+            "It contains no names and no text",
         ),
     },
     "Usage and audit": {
@@ -394,32 +398,32 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "a model call: tokens, cost, model, person and day",
             "permanently",
             Fate.STAYS,
-            "its question is removed, and its place at the end of the day. The call still counts toward budgets",
+            "Its question is removed, and its place at the end of the day. The call still counts toward budgets",
         ),
         "code_time": Stored(
             "how many seconds of Python code a person used on a day",
             "permanently",
             Fate.STAYS,
-            "it counts toward budgets",
+            "It counts toward budgets",
         ),
         "tool_call": Stored(
             "the audit: each tool call with its arguments, effect, decision, time and outcome, and operators' exports and "
             "erasures",
             f"{KEPT.days} days",
             Fate.STAYS,
-            "its person, place and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
+            "Its person, place and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
         ),
         "erased": Stored(
             "keyed hashes of the IDs of forgotten messages and people, so that the bot does not store these messages again",
             "permanently",
             Fate.STAYS,
-            "contains no text that people wrote",
+            "It contains no text that people wrote",
         ),
         "meta": Stored(
             "the key for these hashes, and the state of the database",
             "permanently",
             Fate.STAYS,
-            "contains no text that people wrote",
+            "It contains no text that people wrote",
         ),
     },
 }
@@ -429,7 +433,7 @@ _STORED: Final = f"""\
 This page lists every table of the database, with its contents, how long they are stored, and what forgetting does to them. {_MADE}
 See also [where the database is](operating.md#where-data-is-stored-and-sent) and [how forgetting works](memory.md#forgetting).
 
-*Erased* means that the bot deletes the row, and then checks that a search no longer finds it. SQLite also removes the bytes from the file. With
+*The row is erased* means that the bot deletes the row, and then checks that a search no longer finds it. SQLite also removes the bytes from the file. With
 PostgreSQL, the next vacuum removes the bytes.
 """
 
@@ -442,7 +446,7 @@ def stored_page() -> str:
     for title, tables in STORED.items():
         lines += [f"## {title}", "", "| Table | Contents | How long | After forgetting |", "|---|---|---|---|"]
         for table, one in tables.items():
-            fate = f"{one.fate}; {one.but}" if one.but else str(one.fate)
+            fate = f"{one.fate}. {one.but}" if one.but else str(one.fate)
             lines.append(f"| `{table}` | {one.holds} | {one.kept} | {fate} |")
         lines.append("")
     indexes = " and ".join(f"`{name}`" for name in INDEXES)

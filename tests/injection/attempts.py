@@ -104,7 +104,7 @@ class Mechanism(Enum):
     )
     TAKEN_NAME = (
         (
-            "a tool cannot take a name that is already in use; the bot's own tools get their names first, then the "
+            "a tool cannot take a name that is already in use. The bot's own tools get their names first, then the "
             "servers' tools, in the operator's order"
         ),
         "the other tool takes the name first",

@@ -260,7 +260,7 @@ COMPONENTS: Final[Mapping[type[discord.Component], Part]] = {
     components.MediaGalleryComponent: _part(
         _gallery, "the descriptions of its pictures, but not the pictures themselves"
     ),
-    components.FileComponent: _part(_file, "its name; if the file is attached to the message, also its content"),
+    components.FileComponent: _part(_file, "its name, and its content if the file is attached to the message"),
     components.SeparatorComponent: _part(_nothing, "nothing, because it has no text"),
     components.Container: _part(_container, "its parts"),
     components.LabelComponent: _part(_label, "its label and field"),

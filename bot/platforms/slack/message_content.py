@@ -657,7 +657,7 @@ ELEMENTS: Final[Mapping[str, Part]] = {
     "text": Part(_rich_words, _ITS_TEXT),
     "channel": Part(_rich_channel, "the channel's name, if it is public"),
     "user": Part(_rich_user, "the user's name"),
-    "emoji": Part(_rich_emoji, "the emoji; for a custom emoji, its name"),
+    "emoji": Part(_rich_emoji, "the emoji, or the name of a custom emoji"),
     "link": Part(_rich_link, "its text and address"),
     "team": Part(_rich_team, "the workspace's id"),
     "usergroup": Part(_rich_group, "the group's id"),
