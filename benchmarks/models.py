@@ -14,7 +14,7 @@ answers_lost        turns that ended without an answer for the person
 leaks               turns that showed protocol, the system's section or the prompt
 corrections         turns in which the model was corrected
 corrections_helped  share of those that ended with an answer
-tokens_hi           tokens of the prompt for "hi", as the server counts them
+tokens_hi           tokens of the prompt for "hi", as the server counts them; 0 if its answer had to be stopped
 
 It runs where a server is given, not in CI: a model's answers differ from one machine to the next.
 """
@@ -278,7 +278,8 @@ class Counts:
         self.leaks += LEAK.search(trace.shown) is not None and not question.about_tags
         if trace.is_corrected:
             self.corrected.append(not trace.is_lost)
-        if question.text == "hi" and trace.ended is not None:
+        # An answer that is stopped, because it repeats itself, comes without the server's count.
+        if question.text == "hi" and trace.ended is not None and not trace.ended.usage.estimated:
             usage = trace.ended.usage
             self.tokens_hi = usage.input_uncached + usage.input_cached + usage.input_written
 

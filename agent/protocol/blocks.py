@@ -394,6 +394,10 @@ class Block:
         return self._ending is Ending.TOO_LONG
 
     @property
+    def has_whole_json(self) -> bool:
+        return self._scanner.complete
+
+    @property
     def body(self) -> str:
         """The text so far; "" if it is too long."""
         self._body = ["".join(self._body)]

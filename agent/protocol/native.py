@@ -118,7 +118,7 @@ _CALLISH: Final = re.compile(r"tool|func|invoke|call|plugin|action|skill", re.IG
 _THOUGHTFUL: Final = re.compile(
     r"think|thought|reason|reflection|monologue|scratch_?pad|analysis", re.IGNORECASE | re.ASCII
 )
-_CHANNEL: Final = re.compile(rf"\s{{0,4}}([a-z_]{{1,16}})\s{{0,4}}(?=<[{_BARS}]|\n)", re.IGNORECASE)
+_CHANNEL: Final = re.compile(rf"\s{{0,4}}([a-z_]{{1,16}})[ \t]{{0,4}}(?=<[{_BARS}]|\n)", re.IGNORECASE)
 _CHANNEL_PREFIX: Final = re.compile(rf"\s{{0,4}}[a-z_]{{0,16}}\s{{0,4}}(?:<[{_BARS}]?)?\Z", re.IGNORECASE)
 _ROLES: Final = ("assistant", "user", "system", "developer", "tool", "model")
 _BEFORE_ROLES: Final = ("<|im_start|>", "<|start|>", "<start_of_turn>")

@@ -623,9 +623,7 @@ class _TrialPhase(Enum):
 _MAX_MISSING: Final = 2  # Fields of a workspace without its tag; of a summary it has this many at least:
 _MIN_FIELDS: Final = 3
 _ANY_CLOSING: Final = regex.compile(r"</[^<>\n]{0,40}>|\[/\w{1,24}\]")
-_CLOSERS: Final = re.compile(
-    r"(?:`{3,8}|~{3,8})(?=[ \t]{0,8}(?:\n|\Z))|(?:`{1,2}|~{1,2})\Z|[}\])]{1,8}|\*{1,3}(?=</|\Z)"
-)
+_CLOSERS: Final = re.compile(r"(?:`{3,8}|~{3,8})(?=[ \t]{0,8}(?:\n|\Z))|(?:`{1,2}|~{1,2})\Z|[}\])]{1,8}|\*{1,3}")
 
 
 class Trial:
@@ -652,6 +650,7 @@ class Trial:
             and opening.where is BlockPlace.WITHOUT_TAG
             and not opening.rejected
         )
+        self.has_whole_json = False  # The last block has ended with its JSON, and not only with its line
         self.is_explained = False  # Words of the answer follow on another line
         self._openings = openings
         self._limits = openings.limits
@@ -743,7 +742,7 @@ class Trial:
             self._marker, end = fence
             self._phase = _TrialPhase.IN_FENCE
             return MisplacedVerdict.GO_ON, end
-        if has_calls and self._is_json_call and not reply_begun:
+        if has_calls and self._is_json_call and self.has_whole_json and not reply_begun:
             raw = "".join(self.raw)
             self.is_explained = "\n" in raw[len(raw.rstrip()) :]
             return MisplacedVerdict.MEANT if self.is_explained else MisplacedVerdict.TALK, start

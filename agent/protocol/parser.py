@@ -407,6 +407,7 @@ class Parser:
         for event in block.events():
             self._emit(event)
         if self._trial:
+            self._trial.has_whole_json = block.has_whole_json
             self._mode = _Mode.TRIAL
         else:
             self._output.gap = openings.Gap.OWN_LINE

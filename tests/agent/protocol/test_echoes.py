@@ -154,6 +154,10 @@ MARKUPS = {
     "with marks with another word": lambda: SECTION.replace(WORD, "7be210"),
     "with CR LF": lambda: SECTION.replace("\n", "\r\n"),
     "with line separators": lambda: SECTION.replace("\n", "\u2028"),
+    "with marks without brackets": lambda: re.sub(rf"\[(/?system {WORD})\]", r"\1", SECTION),
+    "with marks that end in words": lambda: SECTION.replace("[/system", "[end of system"),
+    "below headings": lambda: re.sub(r"^([A-Z]{5,}):[ ]?(.+)$", r"### \1\n\2", SECTION, flags=re.MULTILINE),
+    "below bold titles": lambda: re.sub(r"^([A-Z]{5,}):[ ]?(.+)$", r"**\1**\n- \2", SECTION, flags=re.MULTILINE),
     "with marks without the word": lambda: SECTION.replace(f"system {WORD}]", "system]"),
 }
 
@@ -187,7 +191,9 @@ def test_a_section_in_one_line_is_not_shown(copied: str) -> None:
     [
         name
         for name in MARKUPS
-        if not re.search("without|table|named|Hindi|misspelled|entities|invisible|hyphens|width|another|circled", name)
+        if not re.search(
+            "without|table|named|Hindi|misspelled|entities|invisible|hyphens|width|another|circled|in words", name
+        )
     ],
 )
 def test_nothing_of_a_section_is_shown_wherever_the_answer_breaks_off(name: str) -> None:
