@@ -107,7 +107,7 @@ class Mechanism(Enum):
             "a tool cannot take a name that is already in use. The bot's own tools get their names first, then the "
             "servers' tools, in the operator's order"
         ),
-        "the other tool takes the name first",
+        "the other tool gets the name",
     )
 
     def __init__(self, rule: str, off: str) -> None:
