@@ -212,23 +212,18 @@ async def test_two_tools_that_are_allowed_for_good_let_no_mail_act(channel: str)
             assert send.got == [{"text": "Hello."}, {"text": "Goodbye."}]
 
 
-def looks_and_notes(messages: Sequence[Message]) -> str:
-    """A model that fetches and notes what it is asked to at a time, and again whatever is said below that."""
-    rounds = sum("<results>" in one.text for one in messages[1:])
-    calls: Sequence[Call] = [("fetch.get", {"url": ADDRESS}), ("notes.add", {"text": "boat"})]
-    return calls_of(calls[rounds]) if rounds < len(calls) else "Done."
-
-
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize(
     ("kind", "direct"), [(ScheduleKind.QUESTION, True), (ScheduleKind.QUESTION, False), (ScheduleKind.WORK, False)]
 )
+@pytest.mark.parametrize("call", [("fetch.get", {"url": ADDRESS}), ("notes.add", {"text": "boat"})])
 async def test_a_scheduled_question_in_words_that_its_person_did_not_say_holds_others_words(
-    kind: ScheduleKind, *, own: bool, direct: bool
+    call: Call, kind: ScheduleKind, *, own: bool, direct: bool
 ) -> None:
-    clock, store, model = MovedClock(speed=20.0), store_in_memory(), ScriptedProvider(looks_and_notes)
-    fetch = Fetching("fetch.get", for_all=True)
-    tools = [fetch, Tooled("notes.add", effect=ToolEffect.WRITES_HERE)]
+    clock, store = MovedClock(speed=20.0), store_in_memory()
+    model = ScriptedProvider([calls_of(call), "Done."])
+    tools = [Fetching("fetch.get", for_all=True), Tooled("notes.add", effect=ToolEffect.WRITES_HERE)]
+    called = next(tool for tool in tools if tool.name == call[0])
     async with FakeSlack(clock) as slack, AsyncExitStack() as stack:
         slack.state.user("ann")
         slack.state.channel("general")
@@ -245,8 +240,8 @@ async def test_a_scheduled_question_in_words_that_its_person_did_not_say_holds_o
         await store.schedules.add(replace(new, conversation=f"{SOURCE}:{GENERAL}:{root}", message=root))
         clock.ahead_s += 301
         scheduler.changed()
-        await slack.until(lambda: fetch.got or any(one.state == "waiting" and one.progress for one in store.turns))
-        assert bool(fetch.got) is own, "the address is the person's own, or nobody's"
+        await slack.until(lambda: called.got or any(one.state == "waiting" and one.progress for one in store.turns))
+        assert bool(called.got) is own, "the address is the person's own, or nobody's, and so is what may be noted"
         (asked,) = [message for _, message in store.messages if ADDRESS in message.text]
         assert asked.relayed is not own
 
