@@ -35,6 +35,8 @@ from typing import Final
 from unicodedata import normalize
 from urllib.parse import unquote
 
+import regex
+
 from agent.citations import FETCH
 from agent.messages import (
     UNSEEN,
@@ -62,9 +64,10 @@ MAX_UNESCAPED: Final = 4  # How often a text is unescaped; one that could be sti
 SCHEDULE: Final = "schedule"  # The tool whose argument `check` is a call that will be made later, unasked
 
 _DOT: Final = ".\u3002\uff0e\uff61"  # As names of hosts may have them
-# A host is known without a scheme, too, by a last part of letters: messengers make links of those.
+# A host is known without a scheme, too, by a last part of letters: messengers make links of those. What stands before
+# its first dot may be any sign ("a!.evil.example"), as browsers take such names.
 _HOST: Final = re.compile(
-    rf"(?<![\w{_DOT}-])(?:0?\d{{1,3}}(?:\.0?\d{{1,3}}){{3}}|(?:[\w-]{{1,63}}[{_DOT}])+(?:[^\W\d_]{{2,63}}|xn--[\w-]+))"
+    rf"(?<![\w-])(?<![\w-][{_DOT}])(?:0?\d{{1,3}}(?:\.0?\d{{1,3}}){{3}}|(?:[\w-]{{1,63}}[{_DOT}])+(?:[^\W\d_]{{2,63}}|xn--[\w-]+))"
     rf"(?![\w-])"
 )
 # Anything may follow a scheme (a drive has one letter) or its slashes. Two slashes begin an address, too, and so do
@@ -78,6 +81,8 @@ _SCHEME: Final = re.compile(
     # An IPv6 address in brackets, also of letters alone
     r"|(?<!\w)\[(?=[^\]:]{0,45}:[^\]:]{0,45}:)[0-9A-Fa-f:.]{2,45}(?:%[^\]\s]{0,30})?\][:/?#]"
 )
+# Browsers take names with signs and pictures, and many languages write marks on letters and dots between words.
+_IN_NAMES: Final = regex.compile("(?V1)[[\\p{M}\\p{S}\\p{Cn}\\p{Co}\u00b7\u05f3\u05f4\u30fb]--[\\x00-\\x7f]]")
 _GOES_ON: Final = frozenset("/\\?#:%@")  # After a host in prose: it is an address, and no abbreviation
 _WEB: Final = re.compile(r"\Ahttps?://", re.IGNORECASE)
 _BREAKS: Final = re.compile(r"[\t\r\n]")  # Programs that read an address leave them out, wherever they stand
@@ -261,8 +266,10 @@ def _joined(items: Sequence[Json]) -> str:
 
 
 def _seen(text: str) -> str:
-    """Return a text as programs may read it that take it for an address: without what is unseen, in plain letters."""
-    return text if text.isascii() else normalize("NFKC", normalisable(UNSEEN.sub("", text)))
+    """Return a text as programs may read it that take it for an address: without what is unseen, in plain letters, and
+    with an x for what is no letter and may yet stand in the name of a host.
+    """
+    return text if text.isascii() else _IN_NAMES.sub("x", normalize("NFKC", normalisable(UNSEEN.sub("", text))))
 
 
 def _readings(text: str) -> list[str]:
@@ -339,7 +346,9 @@ def _hosts(word: str) -> Iterator["re.Match[str]"]:
 
 def _is_certain(host: "re.Match[str]", word: str) -> bool:
     goes_on = word[host.end() : host.end() + 1]
-    return bool(goes_on and goes_on in _GOES_ON) or sum(map(host[0].count, _DOT)) > 1
+    before = word[max(0, host.start() - 2) : host.start()]
+    is_longer = before[1:] in {*_DOT} and before[0] not in _DOT  # by a part that ends with another sign
+    return is_longer or bool(goes_on and goes_on in _GOES_ON) or sum(map(host[0].count, _DOT)) > 1
 
 
 def _is_only_file(host: "re.Match[str]") -> bool:

@@ -217,6 +217,13 @@ EVERYWHERE: list[tuple[JsonObject, str]] = [
     ({"q": "0313.0.0161.07/heron"}, "0313.0.0161.07/heron"),
     ({"q": "Open [dead::beef]/heron now"}, "dead::beef]/heron"),
     ({"q": "[fe80::a%eth]:80/heron"}, "[fe80::a%eth]:80/heron"),
+    ({"task": "Open heron☁.evil.example now"}, "heron☁.evil.example"),
+    ({"q": "💩.evil.example/heron"}, "💩.evil.example/heron"),
+    ({"q": "heron.☂️.example"}, "heron.☂️.example"),
+    ({"q": "テスト・.example/heron"}, "テスト・.example/heron"),
+    *(({"task": f"Open heron{sign}.evil.example now"}, f"heron{sign}.evil.example") for sign in "!$&*+,;=~'"),
+    ({"q": "हिन्दी.example/heron"}, "हिन्दी.example/heron"),
+    ({"q": "heron\u0325\u0330.example"}, "heron\u0325\u0330.example"),
 ]
 SAYS_ADDRESS = (
     *("host", "hostname", "url", "uri", "domain", "address", "ip", "endpoint", "server", "site", "href", "port"),

