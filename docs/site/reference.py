@@ -161,15 +161,15 @@ _DISCORD: Final = """\
 Intents control which events Discord sends to the bot. You only need to turn on `message_content` in the developer portal, where it is called *Message Content Intent*.
 """
 _INTENTS_WHY: Final[Mapping[str, str]] = {
-    "dm_messages": "Direct messages, with their edits and deletions.",
-    "dm_reactions": "👍 and 👎 on the bot's answers in direct messages, as feedback, and 🗑, to delete an answer.",
-    "guild_messages": "Mentions in channels and messages in the bot's threads, with their edits and deletions. The bot "
+    "dm_messages": "To receive direct messages, with their edits and deletions.",
+    "dm_reactions": "To receive 👍 and 👎 on the bot's answers in direct messages as feedback, and 🗑 to delete an answer.",
+    "guild_messages": "To receive mentions in channels and messages in the bot's threads, with edits and deletions. The bot "
     "applies these to waiting questions and to what it remembers.",
-    "guild_reactions": "👍 and 👎 on the bot's answers, as feedback, and 🗑, to delete an answer.",
-    "guilds": "Channels, threads and roles. These show who can read a place, and so what the bot can say there. If a channel "
+    "guild_reactions": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
+    "guilds": "To know channels, threads and roles. These show who can read a place, and so what the bot can say there. If a channel "
     "is deleted, the bot erases its messages. If a server removes the bot, the bot erases the server's messages some "
     "time later.",
-    "message_content": "The text of messages that do not mention the bot: messages in its threads and, if a channel's managers "
+    "message_content": "To receive the text of messages that do not mention the bot: messages in its threads and, if a channel's managers "
     "chose `/channel ambient on`, questions in the channel. Without this intent, mentions, direct messages and commands "
     "still work.",
 }
@@ -305,7 +305,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "working_item": Stored(
             "temporary values of a conversation",
-            f"at most {WORKING_TIME.days * 24} hours, and no longer than its question",
+            f"for at most {WORKING_TIME.days * 24} hours, and no longer than its question",
         ),
         "preference": Stored(
             "people's choices with `/settings`, `/model`, `/memory` and `/knowledge`, and managers' settings for a channel: "
@@ -359,10 +359,10 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Accounts, sessions and processes": {
         "tool_account": Stored("encrypted tokens of people who signed in to tool servers", "until they sign out"),
-        "sign_in": Stored("a sign-in that is in progress, encrypted", "ten minutes"),
+        "sign_in": Stored("a sign-in that is in progress, encrypted", "for ten minutes"),
         "operator_session": Stored(
             "hashes and times of sessions and sign-in links for the operators' page",
-            "sessions twelve hours, links ten minutes",
+            "for twelve hours (sessions) or ten minutes (links)",
             Fate.STAYS,
             "It contains no names and no text",
         ),
@@ -379,7 +379,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "shard_process": Stored(
             "the processes that share the Discord connections",
-            "seconds",
+            "for a few seconds",
             Fate.STAYS,
             "It contains no text that people wrote",
         ),
@@ -388,7 +388,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "shared_rate": Stored(
             "recent counts of people's messages and of calls to platforms, by hash, if processes share a database",
-            "for some hours",
+            "for a few hours",
             Fate.STAYS,
             "It contains no names and no text",
         ),
@@ -409,7 +409,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "tool_call": Stored(
             "the audit: each tool call with its arguments, effect, decision, time and outcome, and operators' exports and "
             "erasures",
-            f"{KEPT.days} days",
+            f"for {KEPT.days} days",
             Fate.STAYS,
             "Its person, place and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
         ),
@@ -543,7 +543,7 @@ _FORMATS: Final = f"""\
 def _files_read() -> Iterator[str]:
     """Yield the section on files."""
     yield from ("## Files", "", "The bot recognizes a file by its first bytes, not by its name.", "")
-    yield from ("| Files | Bytes at most | What the bot reads |", "|---|---|---|")
+    yield from ("| Files | Maximum bytes | What the bot reads |", "|---|---|---|")
     each_once(FileKind, _FILE_KINDS)
     for kind, (files, reads) in _FILE_KINDS.items():
         limit = f"{MAX_BYTES[FileKind(kind)]:,}" if kind in MAX_BYTES else "–"
