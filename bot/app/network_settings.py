@@ -85,8 +85,8 @@ class NetworkSettings:
         None,
         section=Section.NETWORK,
         description=(
-            "The address of the proxy for https:// and wss:// connections, with a user and password before the host if "
-            "the proxy requires them (docs/proxy.md). Default: none."
+            "The address of the proxy for https:// and wss:// connections, with a user name and password before the "
+            "host if the proxy requires them (docs/proxy.md). Default: none."
         ),
         example="http://proxy.example.com:3128",
         sensitivity=PROXY,

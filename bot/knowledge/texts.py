@@ -8,19 +8,19 @@ KNOWLEDGE_USAGE = (
     "public channel can also write `/knowledge share on` or `/knowledge share off`."
 )
 SHARING_ON = (
-    "{who} turned on sharing. From now on, I may quote what full members tell me in this channel to others on the "
-    "team, in public channels and direct messages, with the author's name and a link. I do not share anything that was "
-    "said before, or anything from guests. To stop sharing what you say, use `/memory share off`. To erase it, use "
-    "`/forget`. Channel managers can turn sharing off with `/knowledge share off`."
+    "{who} turned on sharing. From now on, if a full member tells me something in this channel, I may quote it to "
+    "others on the team, in public channels and direct messages, with the author's name and a link. I do not share "
+    "anything that was said before, or anything from guests. To stop sharing what you say, use `/memory share off`. "
+    "To erase it, use `/forget`. Channel managers can turn sharing off with `/knowledge share off`."
 )
 SHARING_OFF = "{who} turned off sharing. I no longer share what people tell me in this channel."
 SURE_TO_SHARE = (
     "I will announce it to everyone in this channel first. I will share only what people tell me after the "
     "announcement."
 )
-SHARED_FROM_NOW = "From now on, I share what full members tell me here with others on the team."
+SHARED_FROM_NOW = "From now on, I share with the team what full members tell me here."
 SHARED_NO_MORE = "I no longer share anything from this channel."
-SHARES_HERE = "I share what full members tell me in this channel with others on the team."
+SHARES_HERE = "I share with the team what full members tell me in this channel."
 SHARES_ALREADY = "I already share what people tell me here."
 SHARES_NOTHING = "I do not share what people tell me here."
 NOT_SHARING = "Only channel managers can decide whether I share what people tell me here."

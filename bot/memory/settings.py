@@ -51,6 +51,6 @@ class MemorySettings:
         default=True,
         section=Section.BOUNDS,
         description=(
-            "Explain below the first reply to a person what the bot remembers and how to turn that off: on or off."
+            "Below the first reply to a person, explain what the bot remembers and how to turn that off: on or off."
         ),
     )

@@ -6,7 +6,7 @@ GOES_ELSEWHERE = "{name} is set to {address}. Questions go there{too}."
 GOES_THROUGH = "{name} in .env is set to {value}. Everything that the bot sends goes through this proxy."
 TRUSTS = "{name} in .env is set to {value}. The issuer of these certificates can read what the bot sends."
 KEY_FROM_ELSEWHERE = (
-    "{name} comes from {dotenv}, but {others} from the environment or another file. The key could go to a server that "
+    "{name} is set in {dotenv}, but {others} in the environment or another file. The key could go to a server that "
     "you did not choose. Set both in the environment, or both in {dotenv}."
 )
 ROUTE_FROM_A_REPOSITORY = (

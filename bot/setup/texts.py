@@ -63,9 +63,9 @@ COPY_SAYS = (
     "changed."
 )
 SETTINGS_FROM = (
-    "Settings come from the environment and from one file. This is the file given with --config, or else .env in the "
-    "current folder, or else .env in your configuration folder (~/.config/cogency on Linux). `cogency settings` lists "
-    "all settings."
+    "Settings come from the environment and from one file. That file is the one given with --config, or else .env in "
+    "the current folder, or else .env in your configuration folder (~/.config/cogency on Linux). `cogency settings` "
+    "lists all settings."
 )
 COMPLETION_SAYS = (
     'For bash, add eval "$(cogency completion bash)" to ~/.bashrc. For zsh, write the output to a file named '
@@ -203,8 +203,8 @@ TRACES_PLAIN = "traces go to {host} unencrypted"
 TRACES_HTTPS = "Use an https:// address, or a collector on this machine."
 TRACES_WORDLESS = "{name} has no effect, because traces never contain messages"
 PROXY_WORKS = "the proxy at {proxy} connects to {hosts}"
-PROXY_WANTS_USER = "the proxy at {proxy} does not accept the user and password in HTTPS_PROXY (407)"
-PROXY_USER = "Correct the user and password. Encode special characters as in web addresses, for example @ as %40."
+PROXY_WANTS_USER = "the proxy at {proxy} does not accept the user name and password in HTTPS_PROXY (407)"
+PROXY_USER = "Correct the user name and password. Encode special characters as in web addresses, for example @ as %40."
 PROXY_REFUSES = "the proxy at {proxy} does not connect to {host} ({status})"
 PROXY_ALLOW = "Ask your network's administrators to allow {host}."
 PROXY_AWAY = "the proxy at {proxy} cannot be reached"

@@ -90,10 +90,10 @@ POLICY_HOW = (
     "`/tools policy set TOOLS WHO WHERE ANSWER` adds a row before the other numbered rows; `/tools policy remove "
     "NUMBER` removes one. Rows from the file come first and can be changed only in the file."
 )
-POLICY_SET = "Row {number} added; it applies in every process within ten seconds: `{row}`."
+POLICY_SET = "Row {number} added: `{row}`. It applies in every process within ten seconds."
 POLICY_FILE_FIRST = "If a row from the file also matches, the row from the file applies."
 POLICY_NO_SUCH_TOOL = "No tool with that name is available to you here right now."
-POLICY_REMOVED = "Row {number} removed; it stops applying in every process within ten seconds: `{row}`."
+POLICY_REMOVED = "Row {number} removed: `{row}`. It stops applying in every process within ten seconds."
 POLICY_NO_ROW = "Nothing changed: there is no row {number} that was set with a command."
 POLICY_FULL = "Nothing changed: {why}. Remove a row first."
 POLICY_BUSY = "Someone else is changing the table right now, so nothing changed. Try again."

@@ -117,9 +117,7 @@ async def test_in_slack_what_was_told_in_public_serves_others_once_a_manager_wan
             assert await tell(bob, dm) == ("", "")
             assert await order(bob, "knowledge share on") == knowledge_texts.NOT_SHARING
             assert await order(boss, "knowledge share on") == knowledge_texts.SHARED_FROM_NOW
-            assert (
-                announced("turned on sharing. From now on, I may quote what full members tell me in this channel") == 1
-            )
+            assert announced("turned on sharing. From now on, if a full member tells me something") == 1
             assert await tell(bob, dm) == ("", "")
             await tell(ann, general, PRICE)
             link, writer = await tell(bob, dm)
@@ -166,7 +164,7 @@ async def sharing(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) -> No
         await order(BO, "knowledge", "share on", knowledge_texts.NOT_SHARING)
         fake.member_may = may
         await order(ANN, "knowledge", "share on", knowledge_texts.SHARED_FROM_NOW)
-        assert announced("turned on sharing. From now on, I may quote what full members tell me in this channel") == 1
+        assert announced("turned on sharing. From now on, if a full member tells me something") == 1
         assert await tell(ANN, DM_OF[ANN]) == ("", "")
         await tell(BO, GENERAL, PRICE)
         link, writer = await tell(ANN, DM_OF[ANN])

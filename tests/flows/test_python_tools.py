@@ -54,7 +54,7 @@ def test_a_file_is_named_in_the_folders_own_settings_if_nobody_else_can_write_it
     assert (ran.returncode, SAID in ran.stdout) == (Exit.OK, True), ran.stderr
     ran = cogency(folder, "ask", USE, OPENAI_API_KEY="sk-of-the-environment")
     assert ran.returncode == Exit.SETTINGS
-    assert "COGENCY_TOOLS comes from" in ran.stderr
+    assert "COGENCY_TOOLS is set in" in ran.stderr
     (folder / "my_tools.py").chmod(0o666)
     ran = cogency(folder, "ask", USE)
     assert ran.returncode == Exit.SETTINGS

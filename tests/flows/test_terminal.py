@@ -219,7 +219,7 @@ def test_a_file_that_comes_with_the_folder_gets_no_key_of_the_environment(tmp_pa
         (tmp_path / ".env").write_text(f"OPENAI_BASE_URL=http://[::ffff:127.0.0.1]:{port}/v1\n")
         ran = cogency(tmp_path, "chat", typed="hello\n", OPENAI_API_KEY="sk-of-the-environment")
         assert (ran.returncode, ran.stdout) == (Exit.SETTINGS, "")
-        assert "OPENAI_BASE_URL comes from .env, but OPENAI_API_KEY from the environment or another file" in ran.stderr
+        assert "OPENAI_BASE_URL is set in .env, but OPENAI_API_KEY in the environment or another file" in ran.stderr
         assert "sk-of-the-environment" not in ran.stderr
         with pytest.raises(BlockingIOError):
             catcher.accept()

@@ -66,7 +66,7 @@ class AccessSettings:
         {},
         section=Section.ACCESS,
         description=(
-            "Who can choose which model with /model, as a JSON object that maps models to lists in the form of "
+            "Who can choose each model with /model: a JSON object that maps models to lists in the same form as "
             "COGENCY_ALLOW. Everyone can choose models that are not listed."
         ),
         example="""'{"openai:gpt-6.1-sol": "role:1234567890,person:U0123"}'""",

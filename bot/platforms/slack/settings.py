@@ -136,7 +136,7 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: the apps in the COGENCY_SLACK_APPS file that this process serves, separated by commas. Processes "
-            "on one PostgreSQL database can serve different apps. Default: all."
+            "that share a PostgreSQL database can serve different apps. Default: all."
         ),
         example="acme,beta",
     )

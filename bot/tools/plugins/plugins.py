@@ -295,7 +295,8 @@ def servers_of(
         for server in plugin.servers:
             if len(own.servers) + len(configs) == MAX_SERVERS:
                 problems.append(
-                    f"{plugin.name}: server {server.name[:40]!r} is left out: the limit is {MAX_SERVERS} in all"
+                    f"{plugin.name}: server {server.name[:40]!r} is left out: the limit is {MAX_SERVERS} servers "
+                    f"for all plug-ins together"
                 )
                 break
             name = safe_name(plugin.name, server.name, taken)
@@ -355,7 +356,10 @@ def _config(
         if sys.platform != "win32" and path.stat().st_mode & stat.S_IWOTH:
             raise PluginFault(
                 str(path),
-                "can be changed by every user of this machine, who could run programs here: run `chmod o-w` on it",
+                (
+                    "can be changed by every user of this machine, who could then run programs as the bot: run `chmod "
+                    "o-w` on it"
+                ),
             )
     if not isinstance(config.reach, StdioReach):
         return config
@@ -382,7 +386,7 @@ def _to_client_format(folder: PluginFolder, server: PluginServer, folders: Mappi
     cwd = Path(os.path.realpath(folder.root / expand(entry.get("cwd", "./"))))
     within = folders["PLUGIN_DATA"] if str(entry.get("cwd")).startswith("${PLUGIN_DATA}") else folder.root
     if not cwd.is_relative_to(os.path.realpath(within)):
-        raise PluginFault(SERVERS, f"server {server.name[:40]!r} has a cwd outside its folder")
+        raise PluginFault(SERVERS, f"server {server.name[:40]!r} has a cwd outside the plug-in's folder")
     return {
         "command": str(folder.resolve(command[2:].replace("//", "/"))) if command.startswith("./") else command,
         "args": [expand(arg) for arg in args] if isinstance(args, list) else [],

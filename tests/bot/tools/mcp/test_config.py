@@ -169,12 +169,12 @@ def test_a_dotenv_starts_no_program_beside_keys_of_the_environment(tmp_path: Pat
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, f"COGENCY_MCP={file}\n")
     assert settings(tmp_path, {"OPENAI_API_KEY": HIDDEN, "COGENCY_MCP": str(file)}).mcp.file == str(file)
-    with pytest.raises(SettingsError, match=r"^COGENCY_PLUGINS comes from .* OPENAI_API_KEY"):
+    with pytest.raises(SettingsError, match=r"^COGENCY_PLUGINS is set in .* OPENAI_API_KEY"):
         settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, f"COGENCY_PLUGINS={tmp_path}\n")
     beside = f"COGENCY_DATABASE_URL=sqlite:///{tmp_path}/bot.db\n"
     assert settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, beside).plugin_list == tmp_path / "plugins.txt"
     (tmp_path / "plugins.txt").write_text(f"{tmp_path}\n")
-    with pytest.raises(SettingsError, match=r"^COGENCY_DATABASE_URL comes from .* OPENAI_API_KEY"):
+    with pytest.raises(SettingsError, match=r"^COGENCY_DATABASE_URL is set in .* OPENAI_API_KEY"):
         settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, beside)
 
 

@@ -267,7 +267,7 @@ def test_a_link_that_leads_out_of_the_data_is_not_worked_in(tmp_path: Path) -> N
     (tmp_path / "data" / "office" / "out").symlink_to("/")
     found = started(write(tmp_path / "p", files))
     assert [config.name for config in found.configs] == ["office-y"]
-    assert found.problems == ("mcp.json: server 'x' has a cwd outside its folder",)
+    assert found.problems == ("mcp.json: server 'x' has a cwd outside the plug-in's folder",)
 
 
 def test_a_plugin_in_the_form_of_other_clients_is_given_no_key_of_ours(tmp_path: Path) -> None:
