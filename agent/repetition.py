@@ -6,6 +6,7 @@ wanted: in code and calls, and where the person's question holds all words of th
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,18 +58,8 @@ def is_repetitive(text: str, asked: str = "", *, in_code: bool = False) -> bool:
         text = _COUNTER.sub("", text)
     if text.count(text[-TAIL_CHARS:]) < TIMES:  # as in nearly every answer: what follows takes milliseconds
         return False
-    backwards = text[::-1]
-    # The failure function of Knuth, Morris and Pratt: `borders[i]` is the length of the longest beginning of the first
-    # i + 1 characters that is also their end, so they repeat every i + 1 - borders[i] characters.
-    borders = [0] * len(backwards)
     wanted = in_code
-    for index in range(1, len(backwards)):
-        border = borders[index - 1]
-        while border and backwards[index] != backwards[border]:
-            border = borders[border - 1]
-        borders[index] = border + (backwards[index] == backwards[border])
-        length = index + 1
-        period = length - borders[index]
+    for length, period in _periods(text):
         if length < MIN_CHARS or period * TIMES > length:
             continue
         if length >= MIN_WANTED_CHARS:
@@ -79,6 +70,43 @@ def is_repetitive(text: str, asked: str = "", *, in_code: bool = False) -> bool:
             if not wanted:
                 return True
     return False
+
+
+def without_repetition(text: str) -> str:
+    """Return the text with the piece that its end repeats only once; all of it if its end repeats none.
+
+    The whole end counts that consists of the piece, even where its last one is cut off.
+    """
+    start, period = _repeated(text)
+    if period:
+        return text[: start + period].rstrip()
+    # Lines that differ in their number
+    lines = text.splitlines(keepends=True)
+    start, period = _repeated([_COUNTER.sub("", line) for line in lines])
+    return "".join(lines[: start + period]).rstrip() if period else text
+
+
+def _repeated(items: Sequence[str]) -> tuple[int, int]:
+    """Return where the longest end begins that repeats one piece, and the length of the piece; (0, 0) without one."""
+    found = [(length, period) for length, period in _periods(items) if period * TIMES <= length]
+    length, period = max(found, default=(0, 0))
+    return (len(items) - length, period) if period else (0, 0)
+
+
+def _periods(items: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield for each length of an end after how many items it repeats; the length itself if it does not.
+
+    The failure function of Knuth, Morris and Pratt: `borders[i]` is the length of the longest beginning of the first
+    i + 1 items, from the last one back, that is also their end.
+    """
+    backwards = items[::-1]
+    borders = [0] * len(backwards)
+    for index in range(1, len(backwards)):
+        border = borders[index - 1]
+        while border and backwards[index] != backwards[border]:
+            border = borders[border - 1]
+        borders[index] = border + (backwards[index] == backwards[border])
+        yield index + 1, index + 1 - borders[index]
 
 
 def _is_asked_for(twice: str, asked: str) -> bool:

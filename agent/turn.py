@@ -40,6 +40,7 @@ from agent.ports.model import ReasoningArrived, StopReason
 from agent.progress import InnerCall, Progress, RoundStep
 from agent.protocol.grammar import LAST_ROUND, WORKSPACE_SCHEMA
 from agent.protocol.render import continued, is_blank, joined, neutralise, render_results, render_step
+from agent.repetition import without_repetition
 from agent.state import Workspace
 from agent.turn_records import Waiting
 
@@ -579,6 +580,7 @@ class Turn:
         if reason is StopReason.LENGTH:
             return self._finish(events.Outcome.CUT, texts.ANSWER_TOO_LONG)
         if reason is StopReason.REPEATED:  # going on would repeat it
+            self._text_pieces = [without_repetition(self._step_text)]
             return self._finish(events.Outcome.REFUSED, texts.ANSWER_REPEATS)
         if reason is StopReason.FILTERED:
             return self._fail(texts.FILTERED)

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.repetition import MIN_CHARS, MIN_WANTED_CHARS, STEP_CHARS, RepetitionWatch, is_repetitive
+from agent.repetition import (
+    MIN_CHARS,
+    MIN_WANTED_CHARS,
+    STEP_CHARS,
+    TIMES,
+    RepetitionWatch,
+    is_repetitive,
+    without_repetition,
+)
 
 LINE = "I'm a professional, and I'm here to help you with your project."
 VERSE = "The harbour is a place,\nWith people from all over the world.\nThe people are different,\nSome are happy.\n\n"
@@ -79,3 +87,28 @@ def test_the_answer_is_judged_alike_however_it_is_cut(size: int) -> None:
     stopped = stops_after([text[start : start + size] for start in range(0, len(text), size)])
     assert stopped is not None
     assert stopped < 700 + 2 * MIN_CHARS + STEP_CHARS
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Hi!\n\n" + f"{LINE}\n" * 30 + LINE[:20], f"Hi!\n\n{LINE}"),
+        (VERSE * 12, VERSE.rstrip()),
+        ("So it goes: " + "sea " * 500, "So it goes: sea"),
+        ("".join(f"{number}. The sea is large.\n" for number in range(1, 90)), "1. The sea is large."),
+        ("# Steps\n" + "".join(f"Step {number}: Look.\n" for number in range(1, 90)), "# Steps\nStep 1: Look."),
+        ("很好。" * 500, "很好。"),
+        (f"{LINE}\n{VERSE}", f"{LINE}\n{VERSE}"),
+        ("", ""),
+    ],
+)
+def test_what_an_answer_repeated_is_shown_once(text: str, left: str) -> None:
+    assert without_repetition(text) == left
+
+
+@given(st.text(max_size=20), st.text(min_size=1, max_size=12), st.integers(TIMES, 40))
+def test_only_the_repeated_end_of_an_answer_is_left_out(begin: str, piece: str, times: int) -> None:
+    text = begin + piece * times
+    left = without_repetition(text)
+    assert text.startswith(left)
+    assert len(left) <= len(begin) + len(piece)
