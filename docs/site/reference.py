@@ -527,6 +527,13 @@ _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
 }
 
+
+def _either(labels: Iterable[str]) -> str:
+    """The labels in quotation marks, with "or" before the last."""
+    *first, last = (f"“{label}”" for label in sorted({*labels}))
+    return f"{', '.join(first)} or {last}"
+
+
 _FORMATS: Final = f"""\
 | Format | What the bot reads | What it does not read |
 |---|---|---|
@@ -535,7 +542,7 @@ _FORMATS: Final = f"""\
 | pptx, pptm, ppsx, potx | the text of each slide's shapes, groups, tables, diagrams, charts, notes and comments | animations. The bot sees how many pictures and videos there are, but not their content |
 | odt, ods, odp, ott, ots, otp | the text, sheets and slides, with comments, tracked deletions, headers and footers | charts. The bot sees how many pictures there are, but not their content |
 | EPUB | the text, with headings | pictures |
-| PDF | the text of up to {MAX_PAGES} pages at once, the values of form fields, and these annotations: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | password fields. The bot sees that there are scanned pages, embedded files or XFA forms, but not their content |
+| PDF | the text of up to {MAX_PAGES} pages at once, the values of form fields, and annotations. The model sees an annotation as {_either(pdf_forms.NOTES.values())} | password fields. The bot sees that there are scanned pages, embedded files or XFA forms, but not their content |
 | doc, xls, ppt, xlsb, rtf, pages, numbers, key | nothing. A note says in which format to save the file | the whole file |
 """
 
