@@ -214,13 +214,20 @@ POOLED_UNPREPARED = (
     f"{POOLED}. Prepared statements do not work either, which makes each statement slower. PgBouncer 1.21 or later "
     "supports them if its max_prepared_statements is above 0"
 )
-_COMPARES_ALL = "recall by meaning compares all messages that a person can find, because there is no vector index"
+_COMPARES_ALL = "recall by meaning compares all messages that a person can find"
 NO_VECTOR_INDEX = {
-    "missing": f"{_COMPARES_ALL} without pgvector 0.8 or later on the server (an index makes a difference for people "
-    "with many thousands of messages)",
-    "forbidden": f"{_COMPARES_ALL} until an administrator runs CREATE EXTENSION vector in this database",
-    "old": f"{_COMPARES_ALL} in pgvector before version 0.8 (update pgvector, and then run ALTER EXTENSION vector "
-    "UPDATE)",
+    "missing": (
+        f"{_COMPARES_ALL}, because the server does not have pgvector 0.8 or later (a vector index makes a difference "
+        "for people with many thousands of messages)"
+    ),
+    "forbidden": (
+        f"{_COMPARES_ALL}, because this database lacks the extension vector (an administrator has to run CREATE "
+        "EXTENSION vector)"
+    ),
+    "old": (
+        f"{_COMPARES_ALL}, because pgvector is older than version 0.8 (update pgvector, and then run ALTER EXTENSION "
+        "vector UPDATE)"
+    ),
 }
 REPLICA_AWAY = "{where}, the replica, does not respond, so searches use the primary"
 REPLICA_BEHIND = "{where}, the replica, is behind the primary, so searches use the primary until it has caught up"

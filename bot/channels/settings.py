@@ -17,8 +17,8 @@ class ChannelSettings:
         section=Section.ACCESS,
         description=(
             "Maximum number of questions per day that the bot answers in a channel without being mentioned, once a "
-            "channel manager turns this on with /channel ambient. Each answer costs a call to the learning model, and "
-            "so do up to five questions that the bot leaves unanswered. With 0, nobody can turn this on."
+            "channel manager turns this on with /channel ambient. To choose the questions, the bot makes up to five "
+            "times as many calls to the learning model. With 0, nobody can turn this on."
         ),
         after="COGENCY_MODEL_ACCESS",
     )

@@ -245,7 +245,7 @@ def _add_operator(commands: _Commands) -> None:
 def _add_migrate(commands: _Commands) -> None:
     migrate = commands.add(
         Subcommand.MIGRATE,
-        "upgrade the database to the newest version, as each start of the bot does",
+        "upgrade the database to the newest version, as the bot does each time it starts",
         setup_texts.MIGRATE_SAYS,
     )
     migrate.add_argument("--back", metavar="VERSION", help="go back to an earlier release (0.1.0) or migration (r0012)")

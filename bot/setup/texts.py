@@ -8,7 +8,9 @@ CHECK_FORM = "With {form} tool calls:"
 CHECK_STOPPED = "The check did not finish. Its results for {stored} tool calls were stored."
 CHECK_NOT_STORED = "The check did not finish, so no result was stored."
 NATIVE_REFUSED = "The server does not accept native tool calls, so the check used text."
-CHANNELS_WITHOUT_MODEL = "the bot cannot answer in these channels, which allow only models that are not set: {channels}"
+CHANNELS_WITHOUT_MODEL = (
+    "the bot cannot answer in these channels, which allow only models that are not configured: {channels}"
+)
 ALLOW_MODELS = (
     "Add these models to COGENCY_ALLOWED_MODELS, or ask the channels' managers to choose others with `/channel models`."
 )
@@ -182,8 +184,8 @@ DISK_TAKEN = "; the database uses {taken}"
 DISK_ROOM = "Free some space. {needed} is enough for growth and for a copy during a backup or an upgrade."
 DISK_FILES = "only {files:,} more files can be created in {folder}"
 DISK_INODES = (
-    "Delete unneeded files from that folder. When a file system has no free inodes, it cannot store more, even if it "
-    "has free space."
+    "Delete unneeded files from that folder. When a file system has no free inodes, it cannot store more files, even "
+    "if it has free space."
 )
 DISK_READ_ONLY = "the file system of {folder} is read-only"
 DISK_MOUNT = "Mount it as writable, or choose another place in COGENCY_DATABASE_URL."

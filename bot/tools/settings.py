@@ -49,7 +49,8 @@ class ToolSettings:
         None,
         section=Section.TOOLS,
         description=(
-            "The file that says who can use which tools, and where, one row per line (docs/tools.md). Default: none."
+            "The file that controls who can use which tools where, with one row per line (docs/tools.md). "
+            "Default: none."
         ),
         example="tool-policy.txt",
     )

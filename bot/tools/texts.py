@@ -241,8 +241,8 @@ OAUTH_NOT_REGISTERED = (
     "mcp.json."
 )
 OAUTH_ELSEWHERE = (
-    "it sends people to {host} to sign in, but {issuer} would receive their code. If that is correct, my operator can "
-    "add that service as `issuer` to the entry in mcp.json."
+    "it sends people to {host} to sign in, but {issuer} would receive their sign-in code. If that is correct, my "
+    "operator can add that service as `issuer` to the entry in mcp.json."
 )
 OAUTH_BAD_ADDRESS = "it refers to an address that is not safe to call. Tell my operator."
 OAUTH_INSIDE = "it refers to an address in my own network. Nothing was sent there. Tell my operator."

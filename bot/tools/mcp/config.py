@@ -239,7 +239,8 @@ class ServerEntry:
         self._expand = expand
         if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
             self._fail(
-                f"its name can contain only letters and digits, with single - or _ between them; at most {MAX_NAME}"
+                f"its name can contain only letters and digits, with single - or _ between them, and at most "
+                f"{MAX_NAME} characters"
             )
         if not isinstance(entry, dict):
             self._fail("it must be an object")

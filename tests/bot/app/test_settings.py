@@ -422,8 +422,8 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             "COGENCY_PERSON_DOLLARS_PER_DAY",
             "$5",
             (
-                "COGENCY_PERSON_DOLLARS_PER_DAY must be an amount in US dollars without a sign, as in 5 or 2.50 "
-                "(0 for no limit)."
+                "COGENCY_PERSON_DOLLARS_PER_DAY must be an amount in US dollars without a dollar sign, as in 5 or "
+                "2.50 (0 for no limit)."
             ),
         ),
         (
