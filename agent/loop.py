@@ -100,6 +100,7 @@ class ModelAnswer:
         self.chars += len(text)
         self.repetition.feed(text)
         self.reasoning.append(text)
+        self.parser.has_thought = True
 
     def complete(self) -> None:
         self._add(self.parser.close())

@@ -132,7 +132,7 @@ class Parser:
         self._trial: openings.Trial | None = None
         self._native: NativeBlock | OthersTurn | None = None
         self._mentioned: set[BlockKind] = set()  # Kinds whose opening tag was text, so their closing tag is, too
-        self._has_thought = False
+        self.has_thought = False  # The model thought before its answer, in its text or beside it
         self._frame = ""  # The tag around the answer that is open
         self.halted = False  # All further text is discarded, so that the model may be stopped
 
@@ -262,8 +262,8 @@ class Parser:
     def _read_around(self, text: str, start: int) -> int | Maybe | None:
         """Read a tag around the answer, or one that only ends it: none of them is shown."""
         in_line, begun = self._mode is _Mode.TEXT, self._output.has_visible_text
-        if self._frame or ((self._has_thought or self._after_results) and not begun):
-            frame = read_frame(text, start, self._frame) if self._frame or self._has_thought else None
+        if self._frame or ((self.has_thought or self._after_results) and not begun):
+            frame = read_frame(text, start, self._frame) if self._frame or self.has_thought else None
             if frame is None and self._after_results and not self._frame:
                 frame = read_frame(text, start, "", results=True)
             if isinstance(frame, tuple):
@@ -432,7 +432,7 @@ class Parser:
         return used
 
     def _emit(self, event: ProtocolEvent) -> None:
-        self._has_thought = self._has_thought or isinstance(event, ThoughtArrived)
+        self.has_thought = self.has_thought or isinstance(event, ThoughtArrived)
         if self._trial:
             self._trial.events.append(event)
         elif not self.halted:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from agent.ports.model import ReasoningArrived
 from agent.protocol.render import neutralise
 from tests.agent.test_loop_model_answers import SECTION, WORD, answered
 
@@ -234,6 +235,14 @@ async def test_what_is_neither_a_call_nor_an_answer_is_asked_again_once(name: st
 async def test_the_answer_is_all_that_is_shown(name: str, *, native: bool) -> None:
     end = await seen(HELLO[name], native=native)
     assert (end.text.strip(), end.runs, end.corrections) == ("Hello!", (), 0)
+
+
+@pytest.mark.parametrize("tag", ["answer", "response", "final_answer", "output"])
+async def test_a_tag_around_the_answer_is_not_shown_behind_thoughts_that_the_server_took_out(tag: str) -> None:
+    answer = f"<{tag}>\nHello!\n</{tag}>"
+    for pieces in ([answer], [*answer]):
+        assert (await answered([ReasoningArrived("They greet."), *pieces])).ended.text.strip() == "Hello!"
+        assert (await answered(pieces)).ended.text == answer
 
 
 @pytest.mark.parametrize("native", [False, True])
