@@ -28,11 +28,12 @@ Rules.
   reads, and is otherwise reported to the model as unknown.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from agent import events, texts
 from agent.messages import Consent, Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
@@ -250,6 +251,9 @@ INNER_NEEDS_CONSENT = (
 TOO_MANY_INNER = "not run: code made {limit} calls for this question, which is the limit"
 NOT_RUN = "not run: you made this call {times} times with these arguments. Go on from its result, which was:\n{result}"
 GONE_CALL = "not run, although it could be when this was asked for: {why}"
+# All that a model wrote before its call where it made the call an item of a list, or a quotation.
+_MARKUP_ALONE: Final = re.compile(r"[\s>*+\-#`~|]*+(?:\d{1,3}[.)])?+\s*+")
+
 CRASHED_CALL = "The process stopped while this call ran; whether it took effect is unknown. Check before you repeat it."
 
 
@@ -488,7 +492,8 @@ class Turn:
         return self._save_step(replace(self._step, problem=problem, bad=True))
 
     def _save_step(self, step: RoundStep) -> list[Effect]:
-        step = replace(step, text=self._step_text)
+        text = "" if _MARKUP_ALONE.fullmatch(self._step_text) else self._step_text
+        step = replace(step, text=text)
         self._step, self._text_pieces = RoundStep(), []
         self._progress = replace(self._progress, steps=(*self._progress.steps, step))
         save = SaveProgress(self._progress)

@@ -57,6 +57,13 @@ CALLS = {
     "an action and an object": 'Action: recall({"query": "boat"})',
 }  # fmt: skip
 
+# What stands before a call in Markdown says nothing.
+CALLS |= {
+    "an item of a list": f"- <execute>[{CALL}]</execute>",
+    "a numbered item": f"1. <execute>[{CALL}]</execute>",
+    "a quotation": f"> <execute>[{CALL}]</execute>",
+}
+
 # Run where functions are taught, and are corrected once where blocks are: nothing says that they are meant.
 BARE_CALLS = {
     "Python in a list": '[recall(query="boat", wordings=["ship", "yacht"])]',
@@ -207,7 +214,7 @@ async def seen(answer: str, *, native: bool) -> Seen:
 @pytest.mark.parametrize("name", CALLS)
 async def test_a_call_that_is_meant_runs(name: str, *, native: bool) -> None:
     end = await seen(CALLS[name], native=native)
-    assert end.text.endswith(LATER)
+    assert end.text in {LATER, f"好的。\n\n{LATER}"}
     assert "red" not in end.text
     assert (end.runs, end.corrections) == (("recall",), 0)
 
