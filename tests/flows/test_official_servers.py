@@ -247,7 +247,7 @@ async def each_is_killed_in_mid_call_and_there_again(world: World) -> None:
         os.kill(process, signal.SIGSTOP)
     question = "\n".join(f"use {name} {json.dumps(args)}" for name, args in calls.items())
     shown = await world.ask(question)
-    await world.logged(*(f"{name.replace('.', ': ')} is called" for name in calls))
+    await world.logged(*(name.replace(".", ": calling ") for name in calls))
     for process in processes:
         os.kill(process, signal.SIGKILL)
     await until(lambda: all(f"connection to the server '{name}' ended" in shown() for name in OFFICIAL))
@@ -263,7 +263,7 @@ LONG = "everything.trigger-long-running-operation"
 async def a_stopped_call_ends_and_its_server_goes_on(world: World) -> None:
     before = world.processes(OFFICIAL)
     shown = await world.ask(f'use {LONG} {{"duration": 600, "steps": 4}}')
-    await world.logged("trigger-long-running-operation is called")
+    await world.logged("calling trigger-long-running-operation")
     await world.stop()
     await until(lambda: "Stopped." in shown())
     await world.answer('use everything.echo {"message": "still here"}', "Echo: still here")
