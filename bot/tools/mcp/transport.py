@@ -332,15 +332,16 @@ async def _write(
     status: ConnectionStatus,
     stalled_s: float,
 ) -> None:
-    """Write the session's messages until the connection ends. After that they are only taken: at its end the session
-    waits for seconds with each message that nobody takes.
+    """Write the session's messages. At the end of the connection these say which calls are given up, and nothing waits
+    for a process that does not read them: the session would wait for seconds with each of them.
     """
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_write_messages, stdin, outgoing, status, stalled_s)
         await status.ended.wait()
         tasks.cancel_scope.cancel()
-    async for _ in outgoing:
-        pass
+    async for message in outgoing:
+        if not stdin.is_closing():
+            stdin.write(_line(message))
 
 
 async def _write_messages(
