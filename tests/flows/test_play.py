@@ -362,6 +362,7 @@ async def test_whatever_a_page_sends_is_answered_and_nothing_of_the_other_person
 
 async def test_the_program_says_where_the_page_is_keeps_nothing_and_ends_well_with_ctrl_c(tmp_path: Path) -> None:
     settings = environment(tmp_path, {"COGENCY_MODEL": "rehearsal", "TMPDIR": str(tmp_path)})
+    (tmp_path / "bot.db").unlink()  # so that whatever stands here afterwards is the program's
     started = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "bot", "play", "--no-browser", cwd=tmp_path, stdout=PIPE, stderr=PIPE, env=settings
     )

@@ -19,6 +19,7 @@ from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.model_server import DONE, ModelServer, Reply, Wait, head, text
+from tests.fakes.new_database import lay_database
 from tests.fakes.ready_process import ReadyService
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
@@ -72,6 +73,7 @@ async def ended(process: ReadyService | Process) -> None:
 
 
 def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    lay_database(folder / "bot.db")
     return {
         "PATH": os.environ["PATH"],  # noqa: TID251 -- a process needs one
         "HOME": str(folder),

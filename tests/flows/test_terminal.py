@@ -29,6 +29,7 @@ from bot.platforms import texts as platforms_texts
 from store.engine import open_store
 from store.migrations import HEAD
 from tests.fakes import documents
+from tests.fakes.new_database import lay_database
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.ready_process import command
 from tests.fakes.terminal import FakeTerminal
@@ -49,7 +50,9 @@ def environment(folder: Path, **settings: str) -> dict[str, str]:
 
 
 def cogency(folder: Path, *arguments: str, typed: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run one command. `ask` needs a model that is named."""
+    """Run one command. `ask` needs a model that is named; it and `chat` answer, so their database is there already."""
+    if arguments[:1] in {("ask",), ("chat",)}:
+        lay_database(folder / "bot.db")
     named = {"COGENCY_MODEL": "rehearsal", **settings} if arguments[:1] == ("ask",) else settings
     return command(folder, environment(folder, **named), *arguments, typed=typed)
 
