@@ -55,14 +55,10 @@ CALLS = {
     "notes as lines": f"{LINES}\n<execute>[{CALL}]</execute>",
     "an action in Python": 'Thought: I look.\nAction: recall(query="boat")',
     "an action and an object": 'Action: recall({"query": "boat"})',
-}  # fmt: skip
-
-# What stands before a call in Markdown says nothing.
-CALLS |= {
     "an item of a list": f"- <execute>[{CALL}]</execute>",
     "a numbered item": f"1. <execute>[{CALL}]</execute>",
     "a quotation": f"> <execute>[{CALL}]</execute>",
-}
+}  # fmt: skip
 
 # Run where functions are taught, and are corrected once where blocks are: nothing says that they are meant.
 BARE_CALLS = {
