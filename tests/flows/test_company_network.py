@@ -1,6 +1,7 @@
 """The bot in a company's network, where a proxy with its own certificates is the only way out. All is set in `.env`.
 
-As real processes, from a cold start: some clients read the certificate authorities when they are imported.
+As real processes. Those that are to trust an authority start cold: some clients read the certificate authorities when
+they are imported. The others, which no authority helps, are forked from one that has imported everything.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
+from tests.fakes.ready_process import command
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 from tests.patience import PATIENCE_S
@@ -70,19 +72,28 @@ class Company:
         dotenv.write_text("".join(f"{name}={value}\n" for name, value in values.items()), encoding="utf-8")
         dotenv.chmod(0o600)
 
-    async def start(self, *arguments: str, **environ: str) -> Process:
-        environment = {"PATH": os.defpath, "HOME": str(self.folder), "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PATH": os.defpath, "HOME": str(self.folder), "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+
+    async def start_cold(self, *arguments: str) -> Process:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "bot", *arguments),
-            cwd=self.folder, stdout=PIPE, stderr=PIPE, env={**environment, **environ},
+            cwd=self.folder, stdout=PIPE, stderr=PIPE, env=self.environment,
         )  # fmt: skip
 
-    async def ran(self, *arguments: str, **environ: str) -> tuple[int | None, str, str]:
+    async def ran_cold(self, *arguments: str) -> tuple[int | None, str, str]:
         """One command: how it ended, what it printed, what it complained of."""
-        process = await self.start(*arguments, **environ)
+        process = await self.start_cold(*arguments)
         async with asyncio.timeout(PATIENCE_S):
             said, complained = await process.communicate()
         return process.returncode, said.decode(), complained.decode()
+
+    async def ran(self, *arguments: str, **environ: str) -> tuple[int, str, str]:
+        """The same in a forked process."""
+        environment = {**self.environment, **environ}
+        ended = await asyncio.to_thread(command, self.folder, environment, *arguments, typed="")
+        return ended.returncode, ended.stdout, ended.stderr
 
     @property
     def asked(self) -> set[str]:
@@ -111,7 +122,7 @@ async def company(folder: Path, **more: str) -> AsyncGenerator[Company]:
 async def test_it_answers_in_slack_and_on_discord_through_the_proxy_that_only_env_names(tmp_path: Path) -> None:
     async with company(tmp_path) as here, AsyncExitStack() as stack:
         here.write(SSL_CERT_FILE=str(here.proxy.authority))
-        process = await here.start("run")
+        process = await here.start_cold("run")
         stack.push_async_callback(ended, process)
         await here.slack.connected(2)
         await here.discord.until(lambda: here.discord.identified and here.discord.rest.commands)
@@ -141,7 +152,7 @@ async def test_doctor_finds_a_certificate_that_is_not_trusted_in_each_place_and_
         assert "p@ss" not in said
         assert "p%40ss" not in said
         here.write(SSL_CERT_FILE=str(here.proxy.authority))
-        code, said, complained = await here.ran("doctor")
+        code, said, complained = await here.ran_cold("doctor")
     assert "not trusted" not in said
     assert f"ok       Proxy: the proxy at {here.proxy.address} connects to discord.test:443, model.test:443 and" in said
     assert "openai:m-1 answers" in said, said + complained
@@ -170,7 +181,7 @@ async def test_a_server_of_tools_is_reached_through_the_proxy(tmp_path: Path) ->
     async with mcp_service() as service, company(tmp_path, **{"tools.test": service}) as here:
         (here.folder / "mcp.json").write_text('{"mcpServers": {"raw": {"url": "https://tools.test/mcp"}}}')
         here.write(SSL_CERT_FILE=str(here.proxy.authority), COGENCY_MCP=str(here.folder / "mcp.json"))
-        _, said, complained = await here.ran("doctor", "--no-model")
+        _, said, complained = await here.ran_cold("doctor", "--no-model")
         assert "tools.test" in here.asked
         assert [line for line in said.splitlines() if line.startswith("ok       Tools: raw")], said + complained
         here.write(COGENCY_MCP=str(here.folder / "mcp.json"))
