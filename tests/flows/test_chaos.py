@@ -1,6 +1,6 @@
 """Many questions on both platforms while processes are killed, stopped and cut off: each is answered once.
 
-Those on SQLite start from nothing, and all of the longer one, which is a command: `make chaos`, or
+Those of the longer one, which is a command, start from nothing: `make chaos`, or
 `python -m benchmarks.chaos --events 2000 --seed 7`.
 """
 
@@ -42,4 +42,5 @@ async def test_one_process_on_sqlite_that_is_started_anew_answers_each_question_
     tmp_path: Path,
 ) -> None:
     chaos = Chaos("sqlite", replicas=1, **SIZE)
-    assert_each_is_answered_once(await run(chaos, tmp_path, f"sqlite:///{tmp_path / 'bot.db'}"), chaos)
+    url = f"sqlite:///{tmp_path / 'bot.db'}"
+    assert_each_is_answered_once(await run(chaos, tmp_path, url, ReadyService.logging), chaos)
