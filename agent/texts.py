@@ -148,7 +148,7 @@ SOURCE_FORGOTTEN = "Not stored: its source was forgotten or deleted in the meant
 
 # When a message is not taken in
 
-TERMS_NOT_MET = "The message was not accepted because its conditions are not met."
+TERMS_NOT_MET = "The message was not accepted, because a limit was reached or no questions are accepted right now."
 PLACE_UNKNOWN = "The message was not accepted because the bot could not find out who can read that conversation."
 
 STATIC_MODEL_UNREADABLE = "the model {model} could not be read ({why}). Install it again."

@@ -291,7 +291,8 @@ SCHEDULE_ARCHIVED = "That channel or thread is archived."
 SCHEDULE_PLACE_GONE = "That channel was deleted, or I am no longer in it."
 SCHEDULE_WITHOUT_ME = "I am no longer in that channel. Invite me and schedule this again."
 SCHEDULE_WIDER = (
-    "More people can read that channel than when you scheduled this. If they may all read it, schedule it again there."
+    "More people can read that channel than when you scheduled this. If they are all allowed to read it, schedule "
+    "it again there."
 )
 # What stands above files in the person's direct messages, where there is no answer.
 FILES_BELOW = "Files from my answer:"
@@ -608,7 +609,9 @@ WITHOUT_CONTENT = (
     "Discord: the Message Content Intent is off, so in threads the bot only sees messages that mention it. Turn on the "
     "intent on the Bot page in the developer portal, and restart the bot."
 )
-INTENTS_REFUSED = "Discord refused even the intents that do not need approval."
+INTENTS_REFUSED = (
+    "Discord refused even the intents that do not need approval. Check the application in the developer portal."
+)
 LOGIN_LIMITED = "Discord limits logins. The next one is possible in {seconds:.0f} s."
 LOGIN_FAILED = (
     "Discord answered the login with status {status}. Check https://discordstatus.com and DISCORD_API_BASE_URL."

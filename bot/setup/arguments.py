@@ -78,9 +78,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add(Subcommand.RUN, "serve Slack and Discord: every platform that has a token", setup_texts.RUN_ENDS)
     _add_migrate(commands)
     _add_backups(commands)
-    commands.add(
-        Subcommand.CHECK_MODEL, "test whether the configured model can follow the protocol", setup_texts.CHECK_SAYS
-    )
+    commands.add(Subcommand.CHECK_MODEL, "test how well the configured model can use tools", setup_texts.CHECK_SAYS)
     _add_doctor(commands)
     _add_usage(commands)
     _add_audit(commands)

@@ -188,7 +188,7 @@ def json_fault(error: json.JSONDecodeError) -> str:
         case "extra data":
             what = "has text after the end of the JSON: remove that text, or a closing bracket before it"
         case message if message.startswith(("unterminated", "invalid control")):
-            what = "has a string without an end: add a double quotation mark"
+            what = "has an unclosed string: add a double quotation mark"
         case message if message.startswith("invalid \\"):
             what = "has a single \\ in a string: write \\\\"
         case _:

@@ -356,7 +356,7 @@ async def _write_messages(
             async with asyncio.timeout(stalled_s):
                 await stdin.drain()
     except TimeoutError:
-        status.end("it does not read what it is sent")
+        status.end("it no longer reads the messages that it is sent")
     except OSError:
         status.end("its process ended, or closed its input")
 

@@ -122,7 +122,7 @@ def test_a_file_of_another_form_is_refused(text: str) -> None:
         ("", "is where the file ends too early"),
         ('{"mcpServers": {"a": {"command": "C:\\dir"}}}', "line 1 has a single \\ in a string"),
         ('{"mcpServers": yes}', "line 1 has an invalid value"),
-        ('{"mcpServers": {"a": {"command": "a\n"}}}', "line 1 has a string without an end"),
+        ('{"mcpServers": {"a": {"command": "a\n"}}}', "line 1 has an unclosed string"),
     ],
 )
 def test_a_file_that_is_no_json_is_told_with_its_line_and_what_to_do(text: str, said: str) -> None:

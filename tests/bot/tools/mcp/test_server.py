@@ -96,7 +96,7 @@ async def test_a_server_that_reads_nothing_is_started_again_once_nobody_waits_fo
         calls = [called(server, "busy"), called(server, "echo", word=long)]
         async with asyncio.timeout(PATIENCE_S):
             failures = await asyncio.gather(*calls, return_exceptions=True)
-        assert all("does not read what it is sent" in str(failure) for failure in failures), failures
+        assert all("no longer reads the messages that it is sent" in str(failure) for failure in failures), failures
         assert (await called(server, "echo", word=long)).parts
         assert server.attempts == 2
     assert not [line for line in caplog.messages if BLOCKED in line]
