@@ -98,6 +98,7 @@ def test_a_quiet_page_is_handed_over_with_a_policy_that_forbids_the_rest() -> No
     (file,) = result_files([RunFile("sales.html", TABLE.encode())]).files
     assert file.data.decode() == f"<!DOCTYPE html>\n{POLICY}{TABLE.partition(chr(10))[2]}"
     assert with_policy("<p>x").startswith(POLICY)
+    assert 'http-equiv="x-dns-prefetch-control" content="off"' in POLICY, "else a link is looked up that nobody clicks"
 
 
 @given(st.text(max_size=200))
@@ -364,6 +365,7 @@ def relation(kind: str, target: str = EVIL, mode: str = ' TargetMode="External"'
         ("a.xlsx", changed(workbook(), {"xl/externalLinks/externalLink1.xml": "<a/>"})),
         ("a.xlsx", changed(workbook(), {"xl/connections.xml": "<a/>"})),
         ("a.xlsx", changed(workbook(), {}, "<ddeLink/>")),
+        ("a.xlsx", changed(workbook(), {"xl/richData/x.xml": "<webImagesSrd><webImageSrd/></webImagesSrd>"})),
         ("a.pptx", changed(slides(), {"ppt/embeddings/x.xlsx": "x"})),
         ("a.pptx", changed(slides(), {"ppt/slides/s.xml": '<a action="ppaction://program"/>'})),
     ],
