@@ -27,13 +27,15 @@ from bot.chat.reply.markdown import HELD_CHARS
 from bot.chat.reply.surface import MarkdownReader
 
 MAX_ADDRESS_CHARS = 250  # A longer address, or one with brackets, is always shown: neither is held back
+# Before the address of a link, which may be on the next line, also of a quotation.
+_GAP = r"[^\S\n]*+ (?: \n [\s>]*+ )?+"
 _LINK = regex.compile(
-    r"""
-      \](?= [(:] \s*+ (?: <(?P<to>[^\s()<>\]]++)> | (?P<to>(?:[^\s()<>\]]|\([^\s()<>\]]*+\))++)(?=[)\s]|\Z) )?+ )
-        (?= [(:] \s*+ (?: <(?P<start>[^<>\n]{1,400}) | (?P<start>[^\s()<>\]]{1,400}) ) )
+    rf"""
+      \](?= [(:] {_GAP} (?: <(?P<to>[^\s()<>\]]++)> | (?P<to>(?:[^\s()<>\]]|\([^\s()<>\]]*+\))++)(?=[)\s]|\Z) )?+ )
+        (?= [(:] {_GAP} (?: <(?P<start>[^<>\n]{{1,400}}) | (?P<start>[^\s()<>\]]{{1,400}}) ) )
     # What may be an address, and a label; or an address so long that it is no longer held back
-    | <(?= [^\S\n]{0,250}+ (?:
-        (?P<start>[a-z\d+.-]{1,100}+:[^<>|\n]{0,250}+) [^<>\n] | (?P<start>[^\s<>|]{1,250}+) (?: \| | [^\s<>|] )
+    | <(?= [^\S\n]{{0,250}}+ (?:
+        (?P<start>[a-z\d+.-]{{1,100}}+:[^<>|\n]{{0,250}}+) [^<>\n] | (?P<start>[^\s<>|]{{1,250}}+) (?: \| | [^\s<>|] )
       ))
     """,
     regex.VERBOSE | regex.IGNORECASE,
@@ -46,9 +48,9 @@ _BREAKS = regex.compile(r"[\t\r\n]")  # Browsers leave them out of an address
 _ESCAPED = regex.compile(r"\\(?=[!-/:-@\[-`{-~])")
 # Bounded, as it is held back: of a link that never ends 250 characters wait, and no more.
 _LINK_BEGUN = regex.compile(
-    r"""
-    (?: \] (?: [(:] \s*+ (?: <[^<>\n]{0,250}+ | (?:[^\s()<>\]]|\([^\s()<>\]]*+\)?+){0,250}+ ) )?+
-      | < [^\S\n]{0,250}+ (?: [a-z\d+.-]{1,100}+:[^<>|\n]{0,250}+ | [^\s<>|]{0,250}+ )
+    rf"""
+    (?: \] (?: [(:] {_GAP} (?: <[^<>\n]{{0,250}}+ | (?:[^\s()<>\]]|\([^\s()<>\]]*+\)?+){{0,250}}+ ) )?+
+      | < [^\S\n]{{0,250}}+ (?: [a-z\d+.-]{{1,100}}+:[^<>|\n]{{0,250}}+ | [^\s<>|]{{0,250}}+ )
     ) \Z
     """,
     regex.VERBOSE | regex.IGNORECASE,

@@ -103,6 +103,9 @@ def test_a_link_to_what_was_read_and_what_is_none_stay_as_they_were_written(text
         ("[agenda][1]\n\n[1]: <ht\ttp://heron>", "[agenda][1]\n\n[1] : <ht\ttp://heron>"),
         ("[agenda][1]\n\n[1]: heron.zip", "[agenda][1]\n\n[1] : heron.zip"),
         ("[agenda][1]\n\n[1]:\nlocalhost/heron", "[agenda][1]\n\n[1] :\nlocalhost/heron"),
+        ("> [agenda](\n> https://evil.test/heron)", "> [agenda] (\n> https://evil.test/heron)"),
+        (">> [agenda](\n>>heron.zip)", ">> [agenda] (\n>>heron.zip)"),
+        ("[agenda][1]\n\n> [1]:\n> https://evil.test/heron", "[agenda][1]\n\n> [1] :\n> https://evil.test/heron"),
         ("<ftp://heron|agenda>", "‹ftp://heron|agenda>"),
         ("<slack://heron|agenda>", "‹slack://heron|agenda>"),
         ("<//evil.test/heron|agenda>", "‹//evil.test/heron|agenda>"),
@@ -158,8 +161,20 @@ pieces = st.sampled_from(
             "localhost/",
             "\\\\",
             "slack:",
+            "\n> ",
+            "> ",
+            "\n- ",
         ),
-        *("[agenda](https://evil.test/", "[1]: ", "[a][1]", "](<", "](\n", "/a_(b)", "https://example.test/docs"),
+        *(
+            "[agenda](https://evil.test/",
+            "[1]: ",
+            "[a][1]",
+            "](<",
+            "](\n",
+            "](\n> ",
+            "/a_(b)",
+            "https://example.test/docs",
+        ),
         "[docs](https://example.test/docs)",
     )
 )
@@ -181,6 +196,7 @@ def hidden(markdown: str) -> list[str]:
 LEADS_OUT = re.compile(r"[a-z][a-z\d+.-]*:.|//|www\.", re.IGNORECASE)
 
 
+@example("> [1](\n> https://evil.test/heron)")
 @example("[1]: [1]: \n\n[1]: ")
 @example("[1]: http:\n[1]: ")
 @example("[1]: [docs](https://example.test/docs)\n[1]: ")
