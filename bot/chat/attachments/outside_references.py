@@ -113,8 +113,8 @@ def in_style(style: str) -> str:
 
 # Where a picture's address begins that leads out of the file's folder, as a browser reads it: also "https:/a.example".
 _ADDRESS: Final = r"<?\s*+(?!data:image/(?:png|jpeg|gif|webp);base64,|mailto:)(?:[a-z][a-z0-9+.-]*:(?=\S)|[/\\]{2})"
-_REMOTE: Final = re.compile(rf"\]\(\s*+{_ADDRESS}", re.IGNORECASE)
-# A definition may stand in a list or a quotation, and its address on the next line.
+# An address may be on the next line, also of a quotation.
+_REMOTE: Final = re.compile(rf"\]\([\s>]*+{_ADDRESS}", re.IGNORECASE)
 _REFERENCE: Final = re.compile(rf"\]:[\s>]*+{_ADDRESS}", re.IGNORECASE)
 # Browsers leave them out of an address, wherever they stand.
 _BREAKS: Final = re.compile(r"\t|&(?:newline|tab|#0{0,9}(?:9|10|13)|#x0{0,9}[9ad])\b;?", re.IGNORECASE)

@@ -1,17 +1,21 @@
 """Files that call an address, or run something, when somebody opens them: each way that is known is found."""
 
 import io
+import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import openpyxl
 import pptx
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from bot.chat.attachments import handed_over as rules
 from bot.chat.attachments.outside_references import (
+    PICTURE,
     POLICY,
     in_markdown,
     in_page,
@@ -23,6 +27,7 @@ from bot.chat.attachments.outside_references import (
 )
 from bot.python.engine import RunFile
 from bot.python.result_files import result_files
+from tests.examples import examples
 from tests.fakes import documents, pdfs
 
 EVIL = "https://evil.example/x"
@@ -223,6 +228,7 @@ def test_xml_that_is_data_is_handed_over() -> None:
         "![x](<ht\ttps://evil.example/x>)",
         f"![x]({' ' * 20}{EVIL})",
         "![x](file:/evil/x)",
+        f"> ![x](\n> {EVIL})",
         f"![x][y]\n\n> [y]: {EVIL}",
         f"![x][y]\n\n> [y]:\n> {EVIL}",
         f"![x][y]\n\n1. - [y]: {EVIL}",
@@ -239,6 +245,60 @@ def test_xml_that_is_data_is_handed_over() -> None:
 )
 def test_notes_that_load_pictures_are_not_handed_over(text: str) -> None:
     assert in_markdown(f"# Sales\n\n{text}\n")
+
+
+NOTES = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "![",
+                "[",
+                "]",
+                "(",
+                ")",
+                "](",
+                "]:",
+                "<",
+                ">",
+                "!",
+                "\\",
+                "/",
+                " ",
+                "\n",
+                "`",
+                "```",
+                ":",
+                "words",
+                "\n\n",
+            ),
+            *("https://", "https:", "//", "&colon;", "&#104;ttps:", "&#x2f;", "&Tab;", "\t", "\n> ", "> ", "- ", "1. "),
+            *("](\n> ", "](\n  ", "![a][1]", "![1]", "[1]: ", "[1]:\n", "![a](https:", "](<https:", "    ", EVIL),
+        ]
+    ),
+    max_size=14,
+).map("".join)
+READER = MarkdownIt("commonmark")
+LEADS_OUT = re.compile(r"[a-z][a-z\d+.-]*:[^%]|//", re.IGNORECASE)
+
+
+def pictures(tokens: Sequence[Token]) -> Iterator[str]:
+    for token in tokens:
+        if token.type == "image":
+            yield str(token.attrGet("src"))
+        yield from pictures(token.children or [])
+
+
+@settings(max_examples=examples(500))
+@given(NOTES)
+@example(f"![x][1]\n\n> [1]:\n> {EVIL}")
+@example(f"> ![x](\n> {EVIL})")
+def test_whatever_notes_say_no_picture_is_loaded_from_elsewhere(text: str) -> None:
+    try:
+        shown = [*pictures(READER.parse(text))]
+    except IndexError:  # a fault of this parser, of HTML at the end of a list
+        return
+    if any(map(LEADS_OUT.match, shown)):
+        assert in_markdown(text) == PICTURE
 
 
 def test_quiet_notes_are_handed_over() -> None:
