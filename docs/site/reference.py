@@ -117,12 +117,12 @@ def _linked(says: str) -> str:
 _RIGHTS: Final = f"""\
 # Permissions
 
-This page lists the permissions that the bot needs in Slack and Discord, and why. {_MADE} `cogency doctor` shows which of them your app lacks.
+This page lists the permissions that the bot needs in Slack and Discord, and why. {_MADE} `cogency doctor` shows which of these permissions your app lacks.
 
 ## Slack: scopes of the bot's token
 
 `cogency slack manifest` prints a manifest with these scopes. To leave out some features and their scopes, use `--features`. In the table, *always* means
-that the bot needs the scope whatever the features. *Optional* means that an admin can uncheck the scope during the installation.
+that the bot needs the scope even without any of these features. *Optional* means that an admin can uncheck the scope during the installation.
 """
 _SLACK_WHY: Final[Mapping[str, str]] = {
     "app_mentions:read": "To receive mentions in channels.",
@@ -130,8 +130,8 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "channels:history": "To follow the bot's threads in public channels, with edits and deletions, and to read a public "
     "channel when a question needs it. If a channel's managers chose `/channel ambient on`, also to receive questions "
     "that do not mention the bot.",
-    "channels:read": "To know which public channels the bot is in, and who can read them. This decides what the bot "
-    "can say there.",
+    "channels:read": "To know which public channels the bot is in, and who can read them. This decides which "
+    "messages the bot can use in its answers there.",
     "chat:write": "To post answers, to update them while the model writes, and to delete the bot's own messages.",
     "commands": "To offer slash commands, and shortcuts in message menus.",
     "files:read": "To read files that are attached to a question.",
@@ -147,7 +147,7 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "reactions:write": "To mark questions that the bot is working on, if `COGENCY_SLACK_MARKS` is on.",
     "search:read.files": "To search files in public channels with Slack's own search, when a question needs it.",
     "search:read.public": "To search messages in public channels with Slack's own search, when a question needs it.",
-    "search:read.users": "To search people with Slack's own search, when a question needs it.",
+    "search:read.users": "To search for people with Slack's own search, when a question needs it.",
     "usergroups:read": "To know who is in the user groups that the settings list as managers or roles.",
     "users:read": "To know a person's name and time zone, and whether they are an admin, a member or a guest. This "
     "decides who can ask, and what they can see.",
@@ -186,7 +186,7 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     ),
 }
 _NEVER: Final = """\
-The bot can delete its own answers without a permission. Its messages do not mention anyone except a person who asked for a reminder.
+The bot can delete its own answers without a permission. Its messages mention only a person who asked for a reminder, or who asked to be called when long work is done.
 """
 
 
@@ -310,7 +310,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "preference": Stored(
             "people's choices with `/settings`, `/model`, `/memory` and `/knowledge`, and managers' settings for a channel: "
             "instructions, who can ask, and the last 30 changes without their authors",
-            "until someone changes them. A channel's settings are stored until the channel is deleted or the bot leaves it",
+            "until someone changes them. A channel's settings are stored until the channel is deleted, the bot leaves it, or an operator erases its data",
             but="A pause of learning, an opt-out from sharing, and a channel's settings stay",
         ),
     },
@@ -430,7 +430,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
 _STORED: Final = f"""\
 # What is stored
 
-This page lists every table of the database, with its contents, how long they are stored, and what forgetting does to them. {_MADE}
+This page lists every table of the database, with its contents, how long the bot stores them, and what happens to them when someone forgets data. {_MADE}
 See also [where the database is](operating.md#where-data-is-stored-and-sent) and [how forgetting works](memory.md#forgetting).
 
 *The row is erased* means that the bot deletes the row, and then checks that a search no longer finds it. SQLite also removes the bytes from the file. With
@@ -468,7 +468,7 @@ The bot reads the text of everything that a person sees in a message. This page 
 
 - **A question**: the message itself, the messages that it forwards, replies to or links to, and, in a new conversation, the thread that it belongs to.
 - **A thread with the bot**: people's messages as they arrive, with their edits. With each question, the bot rereads other apps' messages in the thread, because they may have changed. For example, an alert may be resolved.
-- **Other messages**: a channel's history and the results of Slack's search, if a question needs them, and the message for which someone chose *Ask about this message*.
+- **Other messages**: a channel's history and the results of Slack's search, if a question needs them, and any message on which someone chose *Ask about this message*.
 
 The bot treats forwarded messages and posts by apps as quotations, never as instructions or as facts about the sender. Only apps in
 `COGENCY_ALLOWED_BOTS` can ask questions. In a thread with several people, the bot stores a forwarded message as a quotation, and forgets it together with the message that forwarded it. The bot stores other content of a question only until it has answered.
@@ -483,7 +483,6 @@ _SLACK_READS: Final = """\
 | Part | What the bot reads |
 |---|---|
 | Text | the whole text, with names instead of IDs. If an app's message has blocks, the bot reads the blocks instead, as Slack shows them |
-
 | Forwarded messages | the author, text, blocks, attachments and files, including those of messages that were forwarded inside them |
 | Tables pasted from a spreadsheet | the rows, which count as the sender's own words |
 | Attachments of apps (alerts) | the title, author, text, fields, links, buttons, footer and blocks. The bot sees that there is a picture, but not the picture itself |

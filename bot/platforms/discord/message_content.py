@@ -248,7 +248,7 @@ def _options(
         yield f"[{'x' if option.default else ' '}] {option.label}"
 
 
-_IN_WINDOWS: Final = "nothing, because it appears only in windows"
+_IN_WINDOWS: Final = "nothing, because such fields appear only in windows, not in messages"
 
 COMPONENTS: Final[Mapping[type[discord.Component], Part]] = {
     discord.ActionRow: _part(_row, "its buttons and menus"),
