@@ -14,12 +14,12 @@ _OUTPUT: Final = 400
 _MODELS: Final = ("openai:gpt-6-luna", "anthropic:claude-sonnet-4-6")
 _SAYS: Final = {
     "10/1x16/2": "One process with SQLite is enough.",
-    "100/1x16/2": "About twenty answers run at once, but one process has only {places} slots, so the queue grows.",
+    "100/1x16/2": "About twenty answers need a slot at once, but one process has only {places}, so the queue grows.",
     "100/2x16/2": "With a second process, or with `COGENCY_MAX_RUNNING=32`, nobody waits. **Add slots first.**",
     "1000/2x16/2": "All slots are in use, so the queue grows.",
     "1000/8x48/2": "Add slots first, then move PostgreSQL to its own machine. At about this size, add **a pooler**.",
     "100000/8x48/16": "With 16 cores, there are not enough slots, processors or connections.",
-    "100000/500x64/16": "With 16 cores, more slots do not help, and the database needs many of the cores.",
+    "100000/500x64/16": "With 16 cores, more slots do not help, because the database needs many of the cores.",
     "100000/500x64/192": "With 192 cores, slots and processors would be enough, but see the limits below.",
 }
 
@@ -35,7 +35,7 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
     lines = [
         "# Capacity",
         "",
-        f"This page says what a question costs, and what to add first when people ask more questions. {made}",
+        f"This page shows what a question costs, and what to add first when people ask more questions. {made}",
         "",
         "## Resources per question",
         "",
@@ -58,7 +58,7 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "",
         "## Scaling",
         "",
-        "The command `python -m benchmarks.capacity` simulates these numbers. It assumes that questions arrive at",
+        "The command `python -m benchmarks.capacity` simulates the numbers below. It assumes that questions arrive at",
         f"random, and that an answer uses its slot for {ANSWER_S:.0f} s on average. By default, a process has {PLACES}",
         f"slots (`COGENCY_MAX_RUNNING`) and can open {CONNECTIONS} connections to the database.",
         "",
@@ -68,7 +68,7 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "",
         "## Limits at 100,000 a minute",
         "",
-        "If people ask 100,000 questions a minute, you reach these limits, in this order:",
+        "If people ask 100,000 questions a minute, you reach the following limits, in this order:",
         "",
         "1. **Connections.** One PostgreSQL server cannot serve hundreds of processes. Add a pooler in transaction",
         "   mode.",
@@ -88,9 +88,9 @@ def _counts(scale: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     one = scale["metrics"]
     yield "database connections that four processes open", f"{one['connections_4']:.0f}"
     yield "bytes that PostgreSQL stores per message", f"{one['bytes_per_message']:,.0f}"
-    yield "bytes per message that full-text search needs (included above)", f"{one['index_bytes_per_message']:,.0f}"
+    yield "bytes per message for full-text search (included in the row above)", f"{one['index_bytes_per_message']:,.0f}"
     yield (
-        "how long a team waits while another team sends a flood of questions, relative to its usual wait",
+        "how long a team waits while another team sends a flood of questions, compared with its usual wait",
         f"{one['flood_delay_ratio']:.2f} times",
     )
 

@@ -242,15 +242,15 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
 _BENCHMARKS: Final = """\
 # Benchmarks
 
-One command runs each benchmark and its baseline on your machine:
+The first command runs all benchmarks and their baselines on your machine. The second command updates this page:
 
 ```sh
 python -m benchmarks.all --quick
 make generated
 ```
 
-With `--quick`, the benchmarks use smaller inputs. Simulated platforms and models run on the same machine, so the times do not include
-network time. This page shows times only if the machine's load was at most {load} during the measurement. Sizes and counts do not
+With `--quick`, the benchmarks use smaller inputs. Simulated platforms and models run on the same machine, so the measured times do not
+include the network. This page shows times only if the machine's load was at most {load} during the measurement. Sizes and counts do not
 depend on the load. For how well the bot finds past conversations, see [recall](recall.md#search-quality)."""
 _NOT_SHOWN: Final = """\
 ## Times that are not shown
