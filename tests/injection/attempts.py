@@ -59,7 +59,7 @@ class Mechanism(Enum):
         "searches and memory return content for every audience",
     )
     MEMBERSHIP = (
-        "the bot uses a private channel's messages in a direct message only while that person can read the channel",
+        "the bot uses a private channel's messages in a direct message only while the recipient can read the channel",
         "everyone counts as a reader of every channel",
     )
     RESULT_AUDIENCE = (
@@ -95,7 +95,7 @@ class Mechanism(Enum):
         "every address in a call counts as read",
     )
     RANDOM_WORD = (
-        "system text is enclosed by two lines with a random word, which changes with every turn",
+        "system text is enclosed by two lines that contain a random word, and the word changes with every turn",
         "the word is the same in every turn",
     )
     NOT_READ = (
