@@ -45,6 +45,10 @@ TAG_NAMES = {kind.value: kind for kind in BlockKind} | {
     "tool_calls": BlockKind.EXECUTE,
     "function_call": BlockKind.EXECUTE,
     "tool_response": BlockKind.RESULTS,
+    "tool_result": BlockKind.RESULTS,
+    "tool_results": BlockKind.RESULTS,
+    "function_result": BlockKind.RESULTS,
+    "function_results": BlockKind.RESULTS,
 }
 
 WORKSPACE_FIELDS = ("objective", "understanding", "approach", "discoveries")

@@ -1,8 +1,8 @@
 """Our marks in other characters: `＜execute＞`, `<𝐭𝐡𝐢𝐧𝐤>`, `[execute]`. Text in, text with our own tags out. Pure.
 
 Models that are short of letters, or that were trained on other marks, write our tags in full-width or mathematical
-letters, or in the brackets of another format. Code that looks for `<execute>` finds none of them, and a person would
-read the calls.
+letters, in the brackets of another format, or in doubled ones. Code that looks for `<execute>` finds none of them, and
+a person would read the calls.
 
 Rules
 - A tag is replaced where it is meant: at the start of a line, right before JSON or behind it. Every other character
@@ -67,12 +67,14 @@ _SLASH: Final = rf"(?P<slash>{any_form('/')}?)"
 _NAME: Final = rf"(?P<name>(?:[^\W\d]|[{FRAMED_LETTERS}]|{UNSEEN.pattern}){{2,32}}+)"
 _OPEN: Final = rf"{any_form('<')}|[\[【［{{]"
 _SHUT: Final = rf"{any_form('>')}|[\]】］}}]"
-_TAG: Final = regex.compile(rf"(?:{_OPEN}){_GAP}{_SLASH}{_GAP}{_NAME}{_GAP}{any_form('/')}?{_GAP}(?:{_SHUT})")
+_TAG: Final = regex.compile(
+    rf"(?:{_OPEN}){{1,2}}{_GAP}{_SLASH}{_GAP}{_NAME}{_GAP}{any_form('/')}?{_GAP}(?:{_SHUT}){{1,2}}+"
+)
 _JSON: Final = regex.compile(r"\s{0,16}(?:`{3}\w{0,8}\s{0,8})?[\[{]")
 _FIRST_LETTERS: Final = "".join(sorted({name[0] for name in TAG_NAMES}))
 _OPENERS: Final = regex.compile(
     rf"(?!<[a-zA-Z/!?]{{2}}){any_form('<')}"
-    rf"|[\[【［{{](?=[{BLANKS}/／]{{0,4}}(?:[{_FIRST_LETTERS}{_FIRST_LETTERS.upper()}]|[^\x00-\x7f]|\Z))"
+    rf"|[\[【［{{](?=[\[{{]?[{BLANKS}/／]{{0,4}}(?:[{_FIRST_LETTERS}{_FIRST_LETTERS.upper()}]|[^\x00-\x7f]|\Z))"
 )
 _SIGNS: Final = regex.compile(rf"\n|{_OPENERS.pattern}")
 _FENCE: Final = regex.compile(rf"(?:(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]++)*+(?P<marker>`{{3,}}+|~{{3,}}+)(?P<rest>.*+)")
@@ -115,7 +117,8 @@ def _may_become_tag(text: str, start: int) -> bool:
 def _kind_of(tag: "regex.Match[str]") -> BlockKind | None:
     """Return the block that a tag in other characters names; None for any other text."""
     kind, is_bracketed = TAG_NAMES.get(_letters(tag["name"])), tag[0][0] in _BRACKETS
-    is_other = (tag[0].isascii() and not is_bracketed) or (is_bracketed and kind is BlockKind.THINK)
+    is_plain = tag[0].isascii() and not is_bracketed and not tag[0].startswith("<<")
+    is_other = is_plain or (is_bracketed and kind is BlockKind.THINK)
     return None if is_other else kind
 
 

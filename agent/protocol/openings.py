@@ -551,7 +551,7 @@ class Openings:
 _TOOL_WORD: Final = re.compile(r"[^\W\d][\w.-]{0,127}")
 # The name of a block as a heading or a label, right before its JSON.
 _HEADING: Final = regex.compile(
-    r"[*_#]{0,6}[ ]?<?(?P<kind>workspace|execute|summary)>?[*_]{0,3}[ ]?:?[*_]{0,3}[ \t]{0,4}\n?\s{0,4}"
+    r"[*_#]{0,6}[ ]?<?(?P<kind>workspace|execute|summary)>?[*_]{0,3}[ ]?[:(=]?[*_]{0,3}[ \t]{0,4}\n?\s{0,4}"
     r"(?P<fence>`{3}\w{0,8}\s{0,4})?(?=[\[{])",
     regex.IGNORECASE,
 )
@@ -559,7 +559,7 @@ _HEADING_BEGIN: Final = frozenset("*_#wWeEsS")
 # Names that are none of ours but of this kind, and those in other alphabets; others are HTML, and shown at once.
 _ANY_TAG: Final = regex.compile(
     r"<(?:[^\x00-\x7f\s][^<>\n]{0,40}"
-    r"|(?:json|exec(?:ute[sd])?|run|command|cmd|request|output|api|use|do)(?:[ _-]\w{1,24})?)>"
+    r"|(?:json|exec(?:ute[sd:])?|run|command|cmd|request|output|api|use|do)(?:[ _-]\w{1,24})?)>"
     r"\s{0,16}(?P<fence>`{3}\w{0,8}\s{0,4})?(?=[\[{])"
 )
 _OWN_TAGS: Final = re.compile(rf"<[{grammar.BLANKS}]{{0,80}}(?:execute|workspace)\b", re.IGNORECASE | re.ASCII)
