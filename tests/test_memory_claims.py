@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "memory.md"
 COMMENT = re.compile(r"<!-- tested:(?P<names>[^>]*)-->")
 # The page's introduction claims nothing itself.
-INTRODUCTION = "This page explains what people see of the bot's memory"
+INTRODUCTION = "This page explains what the bot remembers"
 
 
 def claims() -> Iterator[str]:
