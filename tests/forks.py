@@ -21,11 +21,13 @@ from io import UnsupportedOperation
 from itertools import groupby
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from tempfile import TemporaryFile
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, Final, NoReturn, TypeAlias
 
 import pytest
 
+from agent.patterns import compile_all
 from tests.fakes.ready_process import serve_ahead
 from tests.patience import PATIENCE_S
 
@@ -59,10 +61,23 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     if any(item.nodeid.startswith(WAITING) for item in session.items):
         serve_ahead()  # one for all processes
+        _prepare()
     folders: Any = session.config
     folders._tmp_path_factory.getbasetemp()  # one for all processes, which only this one deletes
     _Coordinator(session, deque(parts_of([item.nodeid for item in session.items]))).run(forks)
     return True
+
+
+def _prepare() -> None:
+    """Do once what each process would do before its first tests: compile patterns, and migrate new databases."""
+    # Not before tests/conftest.py has made all databases share compiled statements.
+    from tests.fakes.new_database import lay_database  # noqa: PLC0415 -- see above
+    from tests.fakes.store import migrated  # noqa: PLC0415 -- see above
+
+    compile_all()
+    migrated()
+    with TemporaryDirectory() as folder:
+        lay_database(Path(folder) / "new.db")
 
 
 def may_wait(arguments: Sequence[str]) -> bool:

@@ -61,7 +61,7 @@ def _empty() -> sqlite3.Connection:
 
 
 @cache
-def _migrated() -> bytes:
+def migrated() -> bytes:
     """Return a database without rows. Its pages are small: most tables of a test hold little."""
     engine = create_engine("sqlite://", creator=_empty, poolclass=NullPool)
     with engine.begin() as connection:
@@ -81,7 +81,7 @@ def _driver(connection: Connection) -> sqlite3.Connection:
 
 def _copied() -> sqlite3.Connection:
     driver = _empty()
-    driver.deserialize(_migrated())
+    driver.deserialize(migrated())
     driver.executescript(_PRAGMAS)
     return driver
 
