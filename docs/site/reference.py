@@ -167,8 +167,8 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
     "applies these to waiting questions and to what it remembers.",
     "guild_reactions": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
     "guilds": "To know channels, threads and roles. These show who can read a place, and so what the bot can say there. If a channel "
-    "is deleted, the bot erases its messages. If a server removes the bot, the bot erases the server's messages some "
-    "time later.",
+    "is deleted, the bot erases its messages. If a server removes the bot, the bot erases the "
+    "server's messages after `COGENCY_REMOVAL_GRACE_DAYS`.",
     "message_content": "To receive the text of messages that do not mention the bot: messages in its threads and, if a channel's managers "
     "chose `/channel ambient on`, questions in the channel. Without this intent, mentions, direct messages and commands "
     "still work.",
@@ -186,7 +186,7 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     ),
 }
 _NEVER: Final = """\
-The bot can delete its own answers without a permission. Its messages mention only a person who asked for a reminder, or who asked to be called when long work is done.
+The bot can delete its own answers without a permission. It mentions people only in reminders that they set, and in notices about their scheduled tasks or long work.
 """
 
 
@@ -269,7 +269,7 @@ class Stored:
     """What forgetting leaves, or does besides."""
 
 
-_BY_AGE: Final = "until it is forgotten, deleted in the platform, or older than `COGENCY_RETENTION` allows"
+_BY_AGE: Final = "until it is forgotten, deleted on the platform, or older than `COGENCY_RETENTION` allows"
 _WITH_MESSAGE: Final = "as long as its message is stored"
 _WITH_TURN: Final = "as long as its question and answer are stored"
 STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
@@ -288,7 +288,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Memory": {
         "fact": Stored(
-            "facts that someone stated or asked the bot to remember, rules set with `/policy`, and what these replaced",
+            "facts that someone stated or asked the bot to remember, rules set with `/policy`, and the facts and rules that they replaced",
             "until it is forgotten or deleted with `/memory`. The bot stores at most 2,000 facts about a person in one place",
             but="Rules set with `/policy` do not belong to a person, and stay until someone removes them",
         ),
@@ -309,7 +309,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "preference": Stored(
             "people's choices with `/settings`, `/model`, `/memory` and `/knowledge`, and managers' settings for a channel: "
-            "instructions, who can ask, and the last 30 changes without their authors",
+            "instructions, who can ask, and the last 30 changes, without the names of the people who made them",
             "until someone changes them. A channel's settings are stored until the channel is deleted, the bot leaves it, or an operator erases its data",
             but="A pause of learning, an opt-out from sharing, and a channel's settings stay",
         ),
@@ -398,7 +398,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "a model call: tokens, cost, model, person and day",
             "permanently",
             Fate.STAYS,
-            "Its question is removed, and its place at the end of the day. The call still counts toward budgets",
+            "The bot removes its question, and at the end of the day also its place. The call still counts toward budgets",
         ),
         "code_time": Stored(
             "how many seconds of Python code a person used on a day",
@@ -451,7 +451,7 @@ def stored_page() -> str:
         lines.append("")
     indexes = " and ".join(f"`{name}`" for name in INDEXES)
     lines += [
-        f"The full-text indexes {indexes} contain the words of messages and documents. The bot erases these words together with the message or document.",
+        f"The full-text indexes {indexes} contain the words of messages and documents. When the bot erases a message or document, it also erases these words.",
         "To see the columns, use SQLite's `.schema` or PostgreSQL's `\\d`. See also [some queries](operating.md#inspect-a-turn-sql).",
     ]
     return "\n".join([*lines, ""])
@@ -537,7 +537,7 @@ _FORMATS: Final = f"""\
 | Format | What the bot reads | What it does not read |
 |---|---|---|
 | docx, docm, dotx | the text with headings, lists, tables and links, as if all tracked changes were accepted. Below the text, the bot adds any {", ".join(word_text.BESIDE[1:-1])} and {word_text.BESIDE[-1]} | formatting. The bot sees how many pictures, charts and embedded files there are, but not their content |
-| xlsx, xlsm, xltx | the stored value of each cell in all sheets, with dates shown as dates, and comments and text boxes. If a formula has no stored result, the bot reads the formula, and sees how many such formulas there are. It reads up to {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, and a note says if there are more | number formats and macros. The bot sees how many pictures and charts there are, but not their content |
+| xlsx, xlsm, xltx | the stored value of each cell in all sheets (dates as dates), the comments and the text boxes. If a formula has no stored result, the bot reads the formula, and a note says how many such formulas there are. It reads up to {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, and a note says if there are more | number formats and macros. The bot sees how many pictures and charts there are, but not their content |
 | pptx, pptm, ppsx, potx | the text of each slide's shapes, groups, tables, diagrams, charts, notes and comments | animations. The bot sees how many pictures and videos there are, but not their content |
 | odt, ods, odp, ott, ots, otp | the text, sheets and slides, with comments, tracked deletions, headers and footers | charts. The bot sees how many pictures there are, but not their content |
 | EPUB | the text, with headings | pictures |
