@@ -166,7 +166,7 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
     "guild_messages": "To receive mentions in channels and messages in the bot's threads, with edits and deletions. The bot "
     "applies these to waiting questions and to what it remembers.",
     "guild_reactions": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
-    "guilds": "To know channels, threads and roles. These show who can read a place, and so what the bot can say there. If a channel "
+    "guilds": "To know channels, threads and roles. They show who can read a place, which decides which messages the bot can use there. If a channel "
     "is deleted, the bot erases its messages. If a server removes the bot, the bot erases the "
     "server's messages after `COGENCY_REMOVAL_GRACE_DAYS`.",
     "message_content": "To receive the text of messages that do not mention the bot: messages in its threads and, if a channel's managers "
@@ -332,7 +332,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "task_workspaces": Stored("the model's notes on a running task", "as long as the task runs"),
         "schedule": Stored(
             "reminders, scheduled tasks and long work",
-            f"for {SHOWN_FOR.days} days after they end or are canceled",
+            f"until {SHOWN_FOR.days} days after they end or are canceled",
         ),
         "job": Stored("waiting background jobs, such as learning, indexing and deleting", "until it is done"),
     },
@@ -387,7 +387,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "when Discord sessions last started", "permanently", Fate.STAYS, "It contains no text that people wrote"
         ),
         "shared_rate": Stored(
-            "recent counts of people's messages and of calls to platforms, by hash, if processes share a database",
+            "recent counts of people's messages and of calls to platforms, stored under hashes, if processes share a database",
             "for a few hours",
             Fate.STAYS,
             "It contains no names and no text",
@@ -504,7 +504,7 @@ _DISCORD_READS: Final = """\
 | Files | [their content](files.md) |
 | Previews of links | nothing, but the model can open the link |
 | Links to messages | the message, even in an archived thread, if the asker can read it |
-| Apps' replies to commands, results of polls | the same as in other messages |
+| Apps' replies to commands, results of polls | the same parts as in other messages |
 | Discord's notices ("joined the server") | nothing |
 """
 
@@ -514,7 +514,7 @@ _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
     FileKind.TEXT: ("text, code, data, logs", "the full text, in the encodings listed below"),
     FileKind.HTML: (
         "HTML",
-        f"the source, up to {SOURCE_CHARS:,} characters. For longer pages, the bot reads only the text",
+        f"the source, up to {SOURCE_CHARS:,} characters. If the source is longer, the bot reads only the page's text",
     ),
     FileKind.PDF: ("PDF", "the text of the pages. For details, see the next table"),
     FileKind.OFFICE: ("Word, Excel, PowerPoint, OpenDocument, EPUB", "the text. For details, see the next table"),
