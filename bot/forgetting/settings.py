@@ -37,8 +37,9 @@ class ForgettingSettings:
         {},
         section=Section.BOUNDS,
         description=(
-            "How many days the bot stores what people write in direct messages (dm), private places and public "
-            "places. After that, it erases them and everything derived from them. Default: forever."
+            "How many days the bot stores messages in direct messages (dm), private places (private) and public "
+            "places (public). After that, the bot erases the messages and everything derived from them. Default: "
+            "forever."
         ),
         example="dm=365,private=90,public=30",
     )
@@ -48,6 +49,7 @@ class ForgettingSettings:
         30,
         section=Section.BOUNDS,
         description=(
-            "How many days a server or workspace that removed the bot has to invite it back before its data is erased."
+            "How many days the bot waits, after a server or workspace removes it, before it erases the data from "
+            "there. To keep the data, invite the bot back before then."
         ),
     )

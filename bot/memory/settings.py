@@ -26,8 +26,8 @@ class MemorySettings:
         default=True,
         section=Section.BOUNDS,
         description=(
-            "Give the model past threads about the question's subject, before it searches for them: on or off. If "
-            "this is off, the model can still search for past threads."
+            "Search past threads for each question before the model answers, and give the results to the model: on "
+            "or off. If this is off, the model can still search past threads itself."
         ),
     )
     profile_tokens: int = setting(

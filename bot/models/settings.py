@@ -85,10 +85,10 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "A model for embeddings, so that recall also finds messages with a similar meaning. The bot sends stored "
-            "messages to the model's service. static:use-multilingual-3 runs inside the program and needs the extra "
-            '"meaning". Default: static:use-multilingual-3 if the extra is installed, otherwise off. The value off '
-            "turns this off."
+            "A model for embeddings, or off. With a model, recall also finds messages with a similar meaning. The "
+            "bot sends stored messages to the model's service, except with static:use-multilingual-3, which runs "
+            'inside the bot and needs the extra "meaning". Default: static:use-multilingual-3 if the extra is '
+            "installed, otherwise off."
         ),
         example="openai:text-embedding-3-small",
     )
@@ -211,8 +211,9 @@ class ModelSettings:
         "https://api.openai.com/v1",
         section=Section.KEYS,
         description=(
-            "The address of OpenAI's API or of a compatible server, such as a gateway. A server that is set in this "
-            "file does not receive a key from the environment, unless the server is on this machine."
+            "The address of OpenAI's API or of a compatible server, such as a gateway. If you set another machine's "
+            "address in .env, also set OPENAI_API_KEY there: the bot does not send a key from the environment to "
+            "that address."
         ),
         sensitivity=Sensitivity(keys=("OPENAI_API_KEY",)),
     )

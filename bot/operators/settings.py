@@ -38,8 +38,8 @@ class OperatorSettings:
         None,
         section=Section.ANSWERS,
         description=(
-            "Where to serve /livez and /readyz for a supervisor, as host:port. They report only what is unavailable. "
-            "Default: nowhere."
+            "Where to serve /livez and /readyz for a supervisor, as host:port. The responses say only what is "
+            "unavailable. Default: off."
         ),
         example="127.0.0.1:8081",
     )
@@ -61,7 +61,7 @@ class OperatorSettings:
         section=Section.ANSWERS,
         description=(
             "Where to serve the operators' page, as host:port. The page shows health, tools, audit and settings "
-            "(docs/operating.md). `cogency operator` prints a sign-in link. Default: nowhere."
+            "(docs/operating.md). `cogency operator` prints a sign-in link. Default: off."
         ),
         example="127.0.0.1:8090",
     )
@@ -72,9 +72,9 @@ class OperatorSettings:
         "",
         section=Section.ANSWERS,
         description=(
-            "The address at which browsers reach the operators' page: a separate host behind a TLS proxy (http:// only "
-            "for 127.0.0.1 and localhost, such as a container's published port). If this is not set, only this machine "
-            "can reach the page."
+            "The address at which browsers reach the operators' page: a separate host behind a TLS proxy. Use "
+            "http:// only for 127.0.0.1 and localhost, such as for a container's published port. If this is not set, "
+            "only this machine can reach the page."
         ),
         example="https://operate.example.com",
     )

@@ -168,8 +168,8 @@ class DiscordSettings:
         section=Section.PLATFORMS,
         description=(
             "Discord: react to each question with one emoji while the bot works on it, and with another when it has "
-            "answered or failed: on or off. The bot needs the Add Reactions permission. The link from `cogency "
-            "discord invite` then requests it."
+            "answered or failed: on or off. The bot needs the Add Reactions permission. If this is on, the link from "
+            "`cogency discord invite` requests it."
         ),
     )
     api_base_url: str = setting(

@@ -146,7 +146,7 @@ class SlackSettings:
         parsers.whole(1, 10),
         2,
         section=Section.PLATFORMS,
-        description="Slack: number of open sockets, 1 to 10. Slack allows ten for all processes together.",
+        description=("Slack: number of open sockets, 1 to 10. Slack allows an app ten sockets, across all processes."),
     )
     """One stays open while the other is replaced."""
     http: tuple[str, int] | None = setting(
@@ -155,8 +155,8 @@ class SlackSettings:
         None,
         section=Section.PLATFORMS,
         description=(
-            "Slack: where to listen for events over HTTP, as host:port. Set this instead of SLACK_APP_TOKEN. Behind a "
-            "load balancer, several processes can share one PostgreSQL database."
+            "Slack: where to listen for events over HTTP, as host:port. Set this instead of SLACK_APP_TOKEN. Several "
+            "processes can listen behind a load balancer if they share one PostgreSQL database."
         ),
         example="0.0.0.0:3000",
     )

@@ -36,8 +36,8 @@ class AccountSettings:
         "",
         section=Section.TOOLS,
         description=(
-            "The address at which browsers reach the pages where people sign in to servers. Default: people paste the "
-            "address from their browser."
+            "The address at which browsers reach the pages where people sign in to servers. Without it, people sign "
+            "in, and then paste the last address from their browser."
         ),
         example="https://bot.example.com",
     )
