@@ -75,6 +75,9 @@ _RECORDING_ENDINGS: Final = frozenset(
 )
 _ARCHIVE_ENDINGS: Final = frozenset(["zip", "gz", "tgz", "7z", "bz2", "xz"])
 _NOT_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")  # Control characters that no text has
+BYTE_ORDER_MARK: Final = "\ufeff"
+# A workbook with formulas as text (SYLK), which Excel knows by its beginning, whatever the file is called.
+_SYMBOLIC_LINK: Final = re.compile(r"ID;P.*?^C;[^\n]*;E", re.DOTALL | re.MULTILINE)
 SEEN_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif"})
 
 EMPTY: Final = "it is empty"
@@ -210,6 +213,11 @@ def _document_problem(data: bytes) -> str | None:
 
 def without_formulas(text: str, delimiter: str) -> str:
     """Return a table whose cells no spreadsheet runs as formulas; the same text if it holds none."""
+    cells = text.lstrip(BYTE_ORDER_MARK)
+    if cells != text:  # spreadsheets read the first cell behind the mark
+        return text[: -len(cells) or None] + without_formulas(cells, delimiter)
+    if _SYMBOLIC_LINK.match(text):
+        text = f"'{text}"
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error:  # a cell longer than the parser takes: mark what begins a line

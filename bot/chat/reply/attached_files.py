@@ -57,10 +57,10 @@ _EXTENSIONS: Final = {
     "zsh": "sh",
 }
 _FILE_NAME: Final = re.compile(r"(?:^|[\s:={\"'])([\w-][\w./-]*\.[A-Za-z0-9]{1,10})(?=$|[\s}\"'])", re.ASCII)
-# The start of a cell that a spreadsheet would run as a formula. In many locales a semicolon separates cells, and in
-# Japan full-width signs count, too.
+# The start of a cell that a spreadsheet would run as a formula. In many locales a semicolon separates cells, so that
+# quotes behind a comma are none, and a line in them is a row; in Japan full-width signs count, too.
 _FORMULA: Final = re.compile(
-    r"(?:^|(?<=[;\t]))(?=[\s\"]{0,9}(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?![\d.,]{1,99}%?\s?(?:$|[;\t]))))"
+    r"(?:^|(?<=[;\t\r\n]))(?=[\s\"]{0,9}(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?![\d.,]{1,99}%?\s?(?:$|[;\t]))))"
 )
 _FOLDERS: Final = re.compile(r"[/\\]")
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9._-]+")

@@ -174,6 +174,22 @@ def test_a_cell_that_a_spreadsheet_would_run_is_marked_as_text() -> None:
     assert rows[3] == ["boat", "1.5"]
 
 
+@pytest.mark.parametrize(
+    ("table", "marked"),
+    [
+        ("\ufeff=WEBSERVICE(A2)\nboat\n", "\ufeff'=WEBSERVICE(A2)\nboat\n"),
+        ("\ufeff" * 5_000, "\ufeff" * 5_000),
+        ('\ufeff"a",b\n1,2\n', '\ufeff"a",b\n1,2\n'),
+        ('name,"a\n=WEBSERVICE(A1);b"\n', 'name,"a\n\'=WEBSERVICE(A1);b"\n'),
+        ('ID;PWXL\nC;X1;Y1;K0;EWEBSERVICE("x")\nE\n', '\'ID;PWXL\n"C;X1;Y1;K0;EWEBSERVICE(""x"")"\nE\n'),
+        ("ID;Price\n1;2\n", "ID;Price\n1;2\n"),
+    ],
+)
+def test_a_formula_is_marked_wherever_a_spreadsheet_sees_a_cell_begin(table: str, marked: str) -> None:
+    read = list(csv.reader(io.StringIO(without_formulas(table, ","), newline="")))
+    assert read == list(csv.reader(io.StringIO(marked, newline="")))
+
+
 @given(st.lists(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), min_size=1), max_size=5))
 def test_a_table_keeps_its_cells_but_for_marks(rows: list[list[str]]) -> None:
     output = io.StringIO()
