@@ -168,7 +168,7 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
     "guild_reactions": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
     "guilds": "To know channels, threads and roles. They show who can read a place, which decides which messages the bot can use there. If a channel "
     "is deleted, the bot erases its messages. If a server removes the bot, the bot erases the "
-    "server's messages after `COGENCY_REMOVAL_GRACE_DAYS`.",
+    "server's messages after the number of days in `COGENCY_REMOVAL_GRACE_DAYS`.",
     "message_content": "To receive the text of messages that do not mention the bot: messages in its threads and, if a channel's managers "
     "chose `/channel ambient on`, questions in the channel. Without this intent, mentions, direct messages and commands "
     "still work.",
@@ -215,7 +215,7 @@ def permissions_page() -> str:
     scopes = "`bot`, to join a server, and `applications.commands`, for commands and entries in message menus"
     lines += ["", "## Discord: scopes and permissions", ""]
     lines += [
-        f"`cogency discord invite` prints a link that asks for two scopes: {scopes}. It also asks for these permissions:",
+        f"`cogency discord invite` prints a link that adds the bot to a server. The link asks for two scopes: {scopes}. It also asks for these permissions:",
         "",
     ]
     lines += ["| Permission | Bit | Why |", "|---|---|---|"]
@@ -305,7 +305,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "working_item": Stored(
             "temporary values of a conversation",
-            f"for at most {WORKING_TIME.days * 24} hours, and no longer than its question",
+            f"for at most {WORKING_TIME.days * 24} hours, and only as long as its question is stored",
         ),
         "preference": Stored(
             "people's choices with `/settings`, `/model`, `/memory` and `/knowledge`, and managers' settings for a channel: "
@@ -398,7 +398,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "a model call: tokens, cost, model, person and day",
             "permanently",
             Fate.STAYS,
-            "The bot removes its question, and at the end of the day also its place. The call still counts toward budgets",
+            "The bot removes the reference to the question, and at the end of the day also the place. The call still counts toward budgets",
         ),
         "code_time": Stored(
             "how many seconds of Python code a person used on a day",
@@ -420,7 +420,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "It contains no text that people wrote",
         ),
         "meta": Stored(
-            "the key for these hashes, and the state of the database",
+            "the key for the hashes of forgotten messages and people, and the state of the database",
             "permanently",
             Fate.STAYS,
             "It contains no text that people wrote",
