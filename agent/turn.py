@@ -218,8 +218,12 @@ def _render_answer(step: RoundStep, hint: str, question: str) -> str:
 def _render_question(question: str) -> str:
     if not question.strip():
         return ""
+    return f"{QUESTION_AGAIN}\n{_quoted(question)}"
+
+
+def _quoted(question: str) -> str:
     text = question if len(question) <= REPEATED_CHARS else f"{question[:REPEATED_CHARS]}…"
-    return "\n".join([QUESTION_AGAIN, *continued(neutralise(text).splitlines())])
+    return "\n".join(continued(neutralise(text).splitlines()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -589,6 +593,9 @@ class Turn:
             return self._finish(events.Outcome.REFUSED, texts.ANSWER_REPEATS)
         if reason is StopReason.FILTERED:
             return self._fail(texts.FILTERED)
+        # What is left of a correction that the model copies
+        if self._question and self._step_text.strip() == _quoted(self._question):
+            self._text_pieces = []
         if not is_blank(self._step_text):
             if reason is StopReason.UNKNOWN and not self._reports_nothing:
                 return self._finish(events.Outcome.CUT, texts.MAY_BE_CUT)

@@ -177,6 +177,7 @@ async def test_a_section_instead_of_an_answer_is_asked_again_once_with_the_quest
         '<workspace>{"objective": "Find it", "understanding": "", "approach": "", "discoveries": ""}</workspace>',
         "EXECUTION: round 2 of 10.",
         SECURITY,
+        f"{QUESTION_AGAIN}\n> {QUESTION}",
     ],
 )
 async def test_a_round_without_an_answer_is_asked_again_with_the_question_and_no_empty_message(nothing: str) -> None:
