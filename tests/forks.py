@@ -15,7 +15,7 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from io import UnsupportedOperation
 from itertools import groupby
@@ -59,13 +59,22 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     forks: int | None = session.config.getoption("forks")
     if not forks or session.config.getoption("collectonly") or session.testsfailed:
         return None
-    if any(item.nodeid.startswith(WAITING) for item in session.items):
-        serve_ahead()  # one for all processes
-        _prepare()
-    folders: Any = session.config
-    folders._tmp_path_factory.getbasetemp()  # one for all processes, which only this one deletes
-    _Coordinator(session, deque(parts_of([item.nodeid for item in session.items]))).run(forks)
+    with ExitStack() as stack:
+        if any(item.nodeid.startswith(WAITING) for item in session.items):
+            serve_ahead()  # one for all processes
+            _prepare()
+        if any(_takes_postgres(item) for item in session.items):
+            from tests.fakes.postgresql import prepared_postgres  # noqa: PLC0415 -- as in `_prepare`
+
+            stack.enter_context(prepared_postgres())
+        folders: Any = session.config
+        folders._tmp_path_factory.getbasetemp()  # one for all processes, which only this one deletes
+        _Coordinator(session, deque(parts_of([item.nodeid for item in session.items]))).run(forks)
     return True
+
+
+def _takes_postgres(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and "postgres" in item.fixturenames
 
 
 def _prepare() -> None:

