@@ -62,13 +62,13 @@ ADDRESSES_6: Final = _words(
 )
 WRITTEN: Final = (
     ("http://2130706433/", "127.0.0.1 as one number"),
-    ("http://0x7f000001/", "the same in hexadecimal"),
-    ("http://017700000001/", "the same in octal"),
+    ("http://0x7f000001/", "127.0.0.1 in hexadecimal"),
+    ("http://017700000001/", "127.0.0.1 in octal"),
     ("http://0177.0.0.1/", "one part in octal"),
     ("http://0x7f.0.0.1/", "one part in hexadecimal"),
     ("http://127.1/", "parts left out"),
     ("http://10.5/", "parts left out"),
-    ("http://0/", "all addresses as one number"),
+    ("http://0/", "0.0.0.0 as one number"),
     ("http://127.0.0.1./", "a dot at the end"),
     ("http://localhost./", "a dot at the end"),
     ("http://public.example@10.0.0.5/", "a user before the host"),
