@@ -91,7 +91,7 @@ def _counts(scale: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "bytes per message for full-text search (included in the row above)", f"{one['index_bytes_per_message']:,.0f}"
     yield (
         "how long a team waits while another team sends a flood of questions, compared with its usual wait",
-        f"{one['flood_delay_ratio']:.2f} times",
+        f"{one['flood_delay_ratio']:.2f} ×",
     )
 
 

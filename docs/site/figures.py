@@ -160,7 +160,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
                 "naive_mb_per_s_on_100_kb",
                 "a parser that searches everything after each piece",
             ),
-            Measured("time_ratio_40_over_10", "time for four times as much text", "times"),
+            Measured("time_ratio_40_over_10", "time for four times as much text", "×"),
         ),
     ),
     "tokens": Benchmark(
@@ -184,13 +184,13 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
             Measured(
                 "upload_ratio_32",
                 "bytes sent in a turn of 32 rounds if each round sends the whole context, relative to sending only what is new",
-                "times",
+                "×",
                 is_count=True,
             ),
             Measured(
                 "billed_ratio_openai_32",
                 "input tokens that the vendor bills if each round sends the whole context, relative to sending only what is new",
-                "times",
+                "×",
                 is_count=True,
             ),
         ),
