@@ -87,7 +87,10 @@ class AccessSettings:
         parsers.limit(100_000),
         20,
         section=Section.ACCESS,
-        description="Maximum number of messages from one person per minute. Here and below, 0 means no limit.",
+        description=(
+            "Maximum number of messages from one person per minute. For this and the following limits, except "
+            "COGENCY_MAX_RUNNING, 0 means no limit."
+        ),
     )
     """Faster than a person asks, and slower than a loop."""
     person_per_hour: int | None = setting(
