@@ -71,7 +71,7 @@ async def patiently(happened: Callable[[], object]) -> None:
 
 @asynccontextmanager
 async def fleet(folder: Path, url: str) -> AsyncGenerator[Fleet]:
-    """Run a fleet. `url`: of an empty database."""
+    """Run a fleet. `url`: of a database without rows."""
     async with running_discord(CLOCK) as discord, ModelServer(answer) as model:
         open_the_quay(discord)
         discord.rest.session_starts["max_concurrency"] = 2

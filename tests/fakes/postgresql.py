@@ -32,6 +32,7 @@ PASSWORD: Final = "open sesame/@:%"  # With characters that a URL has to escape
 SHARED: Final = "shared"
 
 _AS_OPENED: Final = "meta_as_opened"
+_MIGRATED: Final = "migrated"  # Nobody connects to it: databases are copied from it
 _TABLES: Final = [*INDEXES, *(table.name for table in reversed(SQLModel.metadata.sorted_tables))]
 # Like a new file of SQLite: with the rows that opening it wrote, no others, and numbers from 1 on.
 _EMPTY: Final = ";".join(
@@ -114,14 +115,18 @@ class PostgresServer:
         one takes a quarter of a second; the rows of the test before are deleted.
         """
         url = self.url(SHARED)
-        if not self.has_shared:
-            await self.execute(f"CREATE DATABASE {SHARED}")
-            await (await open_store(url)).close()
-            await self.execute(f"CREATE TABLE {_AS_OPENED} AS TABLE meta", database=SHARED)
-            self.has_shared = True
+        await self._migrate_shared()
         if not self._console().run(_EMPTY):  # the server was restarted since
             assert self._console().run(_EMPTY), "psql has ended: its error stands above"
         return url
+
+    async def _migrate_shared(self) -> None:
+        if not self.has_shared:
+            await self.execute(f"CREATE DATABASE {SHARED}")
+            await (await open_store(self.url(SHARED))).close()
+            await self.execute(f"CREATE DATABASE {_MIGRATED} TEMPLATE {SHARED}")  # before anybody stays connected to it
+            await self.execute(f"CREATE TABLE {_AS_OPENED} AS TABLE meta", database=SHARED)
+            self.has_shared = True
 
     def _console(self) -> "_Console":
         """Return a psql process on the shared database. It stays open: a new connection has to read each table's
@@ -144,8 +149,20 @@ class PostgresServer:
     @asynccontextmanager
     async def database(self) -> AsyncGenerator[str]:
         """Create a database without tables, and return its URL; it is dropped at the end."""
+        async with self._copy("template1") as url:
+            yield url
+
+    @asynccontextmanager
+    async def migrated(self) -> AsyncGenerator[str]:
+        """The same at the newest version, for those that only begin there."""
+        await self._migrate_shared()
+        async with self._copy(_MIGRATED) as url:
+            yield url
+
+    @asynccontextmanager
+    async def _copy(self, template: str) -> AsyncGenerator[str]:
         name = f"test_{next(self.names)}"
-        await self.execute(f"CREATE DATABASE {name}")
+        await self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         yield self.url(name)
         await self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 

@@ -88,7 +88,7 @@ async def test_killed_while_it_waits_the_next_start_does_it_once_it_is_allowed(f
 async def test_a_press_reaches_another_replica_than_the_one_that_asked_and_was_killed(
     folder: Path, postgres: PostgresServer
 ) -> None:
-    async with FakeSlack(CLOCK) as slack, postgres.database() as url:
+    async with FakeSlack(CLOCK) as slack, postgres.migrated() as url:
         ann, general = slack.state.user("ann"), slack.state.channel("general")
         settings = on_slack(slack) | named(folder, "loud_tools") | {"COGENCY_DATABASE_URL": url}
         async with service(folder, **settings) as first:
@@ -174,7 +174,7 @@ async def test_killed_while_it_waits_on_discord_the_next_start_does_it_once_it_i
 async def test_a_press_on_discord_reaches_another_replica_than_the_one_that_asked_and_was_killed(
     folder: Path, postgres: PostgresServer
 ) -> None:
-    async with running_discord(CLOCK) as discord, postgres.database() as url:
+    async with running_discord(CLOCK) as discord, postgres.migrated() as url:
         settings = on_discord(discord) | named(folder, "loud_tools") | {"COGENCY_DATABASE_URL": url}
         async with service(folder, **settings) as first:
             page = await asked_on(discord)
@@ -217,7 +217,7 @@ def test_a_question_that_waits_is_no_answer_for_a_program(folder: Path) -> None:
 async def test_what_an_operator_refuses_by_command_another_replica_and_the_next_start_refuse_too(
     folder: Path, postgres: PostgresServer
 ) -> None:
-    async with FakeSlack(CLOCK) as slack, postgres.database() as url:
+    async with FakeSlack(CLOCK) as slack, postgres.migrated() as url:
         ann, bob, general = slack.state.user("ann"), slack.state.user("bob"), slack.state.channel("general")
         (folder / "policy.txt").write_text("other * * no\n")
         settings = on_slack(slack) | named(folder, "loud_tools")

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 async def test_what_a_killed_process_heard_another_hears_where_it_was_within_seconds(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
-    async with postgres.database() as url, fleet(tmp_path, url) as bot:
+    async with postgres.migrated() as url, fleet(tmp_path, url) as bot:
         took_s = await takeover_s(bot)
         log.warning("takeover_s_discord %.1f", took_s)
         assert bot.discord.identified == 2, "every session was gone on with"
@@ -51,7 +51,7 @@ async def test_what_a_killed_process_heard_another_hears_where_it_was_within_sec
 async def test_who_ends_hands_its_part_over_and_nothing_is_lost_or_doubled(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
-    async with postgres.database() as url, fleet(tmp_path, url) as bot:
+    async with postgres.migrated() as url, fleet(tmp_path, url) as bot:
         first = await bot.start()
         await patiently(lambda: len(bot.discord.connected) == 2)
         await bot.start()
@@ -78,7 +78,7 @@ async def test_who_goes_on_for_a_process_that_was_killed_right_after_ready_needs
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
     """It had not read yet what was said before its session: the next one resumes, and reads that all the same."""
-    async with postgres.database() as url, fleet(tmp_path, url) as bot:
+    async with postgres.migrated() as url, fleet(tmp_path, url) as bot:
         first = await bot.start()
         await patiently(lambda: len(bot.discord.connected) == 2)
         await bot.ask_everywhere("where is my boat?")
@@ -116,7 +116,7 @@ async def test_the_session_is_written_when_it_begins_and_not_with_the_next_renew
 async def test_a_process_that_wants_more_shards_gets_them_when_nobody_listens_by_the_number_before(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
-    async with postgres.database() as url, fleet(tmp_path, url) as bot:
+    async with postgres.migrated() as url, fleet(tmp_path, url) as bot:
         before = [await bot.start(), await bot.start()]
         await patiently(lambda: bot.layout() == [(0, 2), (1, 2)])
         for number, process in enumerate(before):

@@ -29,7 +29,7 @@ async def test_behind_a_pooler_all_is_answered_stopped_taken_over_and_forgotten(
     async with (
         FakeSlack(CLOCK, over_http=True) as slack,
         ModelServer(lambda request: unfinished_at_first(request, asked)) as model,
-        postgres.database() as url,
+        postgres.migrated() as url,
         running_pgbouncer(postgres) as bouncer,
         replicas(tmp_path, slack, model, through(bouncer, url)) as (first, _),
     ):

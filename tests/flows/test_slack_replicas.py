@@ -55,7 +55,7 @@ async def test_each_question_is_answered_once_whichever_processes_are_told_of_it
     async with (
         FakeSlack(CLOCK, over_http=True) as slack,
         ModelServer(answer) as model,
-        postgres.database() as url,
+        postgres.migrated() as url,
         replicas(tmp_path, slack, model, url),
     ):
         ann, general = slack.state.user("ann"), slack.state.channel("general")
