@@ -29,7 +29,7 @@ from bot.chat.attachments.outside_references import (
     with_policy,
 )
 from bot.chat.attachments.picture_headers import picture_size, picture_title
-from bot.chat.reply.attached_files import mark_formula, plain_name
+from bot.chat.reply.attached_files import mark_formula, mark_symbolic_link, plain_name
 from bot.chat.reply.surface import OutFile
 
 MAX_PIXELS: Final = 40_000_000  # Of a picture for people: more takes hundreds of megabytes to show
@@ -62,6 +62,9 @@ appref-ms bat chm cmd com desktop dill hta iqy jar jnlp joblib js jse lnk msc pi
 slk url vb vbe vbs webloc ws wsc wsf wsh xll
 """
 _RUN_WHEN_OPENED: Final = frozenset(_PROGRAMS.split())
+# Of these, languages in which people ask for code. What else is there is a document, a shortcut or an archive.
+_ASKED_FOR: Final = frozenset({"bat", "cmd", "js", "ps1", "reg", "vb", "vbs"})
+_TABLES: Final = frozenset({"csv", "tsv"})
 
 # What programs show with its pictures, or run.
 _MARKUP: Final = frozenset(["html", "htm", "xhtml", "svg", "xml", "gpx", "md", "markdown"])
@@ -76,8 +79,6 @@ _RECORDING_ENDINGS: Final = frozenset(
 _ARCHIVE_ENDINGS: Final = frozenset(["zip", "gz", "tgz", "7z", "bz2", "xz"])
 _NOT_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")  # Control characters that no text has
 BYTE_ORDER_MARK: Final = "\ufeff"
-# A workbook with formulas as text (SYLK), which Excel knows by its beginning, whatever the file is called.
-_SYMBOLIC_LINK: Final = re.compile(r"ID;P.*?^C;[^\n]*;E", re.DOTALL | re.MULTILINE)
 SEEN_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif"})
 
 EMPTY: Final = "it is empty"
@@ -111,11 +112,13 @@ def file_of_server(name: str, data: bytes) -> SharedFile | str:
 
 
 def readable_code(file: OutFile) -> OutFile:
-    """Return the file of a code block, or of a whole answer, as it was written. One that would contact a URL when it is
-    opened gets a text file extension.
+    """Return the file of a code block, or of a whole answer, as it was written. One that would contact a URL or run
+    something when it is opened gets a text file extension, unless it is a program in a language that people ask for.
     """
-    is_markup = file.name.lower().rpartition(".")[2] in _MARKUP
-    acts = is_markup and isinstance(checked_file(file.name, file.content), str)
+    ending = file.name.lower().rpartition(".")[2]
+    checked = checked_file(file.name, file.content) if ending in _MARKUP | _TABLES else None
+    has_formulas = isinstance(checked, SharedFile) and ending in _TABLES and checked.data != file.content
+    acts = isinstance(checked, str) or has_formulas or ending in _RUN_WHEN_OPENED - _ASKED_FOR
     return replace(file, name=f"{file.name}.txt") if acts else file
 
 
@@ -216,8 +219,7 @@ def without_formulas(text: str, delimiter: str) -> str:
     cells = text.lstrip(BYTE_ORDER_MARK)
     if cells != text:  # spreadsheets read the first cell behind the mark
         return text[: -len(cells) or None] + without_formulas(cells, delimiter)
-    if _SYMBOLIC_LINK.match(text):
-        text = f"'{text}"
+    text = mark_symbolic_link(text)
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error:  # a cell longer than the parser takes: mark what begins a line

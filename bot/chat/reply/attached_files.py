@@ -62,6 +62,8 @@ _FILE_NAME: Final = re.compile(r"(?:^|[\s:={\"'])([\w-][\w./-]*\.[A-Za-z0-9]{1,1
 _FORMULA: Final = re.compile(
     r"(?:^|(?<=[;\t\r\n]))(?=[\s\"]{0,9}(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?![\d.,]{1,99}%?\s?(?:$|[;\t]))))"
 )
+# A workbook with formulas as text (SYLK), which Excel knows by its beginning, whatever the file is called.
+_SYMBOLIC_LINK: Final = re.compile(r"ID;P.*?^\"?C;[^\n]*;E", re.DOTALL | re.MULTILINE)
 _FOLDERS: Final = re.compile(r"[/\\]")
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _AFTER_LANGUAGE: Final = re.compile(r"[\s:{]")
@@ -180,7 +182,7 @@ def _table_part(head: str, rows: Sequence[str]) -> _Part:
     """Return a table as CSV, without its separator line."""
     output = io.StringIO()
     csv.writer(output, lineterminator="\n").writerows(map(_cells, [head.splitlines()[0], *rows]))
-    return _Part("table", "csv", output.getvalue(), len(rows))
+    return _Part("table", "csv", mark_symbolic_link(output.getvalue()), len(rows))
 
 
 def _cells(line: str) -> list[str]:
@@ -190,3 +192,8 @@ def _cells(line: str) -> list[str]:
 def mark_formula(cell: str) -> str:
     """Return a cell of a table with an apostrophe before what a spreadsheet would run as a formula."""
     return _FORMULA.sub("'", cell)
+
+
+def mark_symbolic_link(table: str) -> str:
+    """Return a table with an apostrophe at its beginning if Excel would read it as a workbook."""
+    return f"'{table}" if _SYMBOLIC_LINK.match(table) else table

@@ -141,3 +141,18 @@ def test_code_of_an_answer_that_acts_when_it_is_opened_has_the_ending_of_a_text(
         (file,) = attached_files(f"```{language}\n{code}\n```", pages=1, limits=Limits(4_000, 1.0), named=readable_code)
         assert file.name.partition(".")[2] == ending
         assert file.content.decode().rstrip("\n") == code, "it has exactly the code"
+
+
+@pytest.mark.parametrize("language", ["csv", "tsv", "url", "iqy", "slk", "hta", "desktop", "webloc"])
+def test_code_of_an_answer_that_a_program_runs_or_fetches_for_has_the_ending_of_a_text(language: str) -> None:
+    code = "\n".join([f"=WEBSERVICE({EVIL})"] * (LONG_LINES + 1))
+    (file,) = attached_files(f"```{language}\n{code}\n```", pages=1, limits=Limits(4_000, 1.0), named=readable_code)
+    assert file.name == f"code.{language}.txt"
+    assert file.content.decode().rstrip("\n") == code, "it has exactly the code"
+
+
+@pytest.mark.parametrize("language", ["csv", "py", "js", "bat"])
+def test_other_code_of_an_answer_keeps_its_ending(language: str) -> None:
+    code = "\n".join(["name,1"] * (LONG_LINES + 1))
+    (file,) = attached_files(f"```{language}\n{code}\n```", pages=1, limits=Limits(4_000, 1.0), named=readable_code)
+    assert file.name == f"code.{language}"

@@ -137,6 +137,11 @@ def test_no_part_of_a_cell_is_run_where_a_semicolon_begins_a_cell_or_signs_are_w
     assert list(csv.reader(io.StringIO(table["table.csv"])))[1] == [written, "1"]
 
 
+def test_no_table_is_a_workbook_that_excel_knows_by_its_beginning() -> None:
+    table = made(f"| ID;PWXL |\n|---|\n{f'| C;X1;Y1;EWEBSERVICE(A1) |{chr(10)}' * (LONG_LINES + 1)}")
+    assert table["table.csv"].startswith("'ID;PWXL\n")
+
+
 def test_a_very_long_answer_comes_as_a_document_too() -> None:
     text = f"Much.\n\n```py\n{LONG}```\n"
     assert made(text, pages=MAX_PAGES) == {"code.py": LONG}
