@@ -67,7 +67,10 @@ class ModelSettings:
         models,
         (),
         section=Section.MODELS,
-        description="Models that answer while COGENCY_MODEL is down, in this order, separated by commas.",
+        description=(
+            "Models that answer when COGENCY_MODEL is unavailable, separated by commas. The bot tries them in this "
+            "order."
+        ),
         example="anthropic:claude-sonnet-5-5,ollama:llama3.2",
     )
     learning_model: str | None = setting(

@@ -14,7 +14,7 @@ class PythonSettings:
         default=False,
         section=Section.TOOLS,
         description=(
-            "Run Python code from the model on a conversation's files, in a sandbox without network access "
+            "Let the model run Python code on a conversation's files, in a sandbox without network access "
             '(docs/python.md): on or off. Needs the extra "python". Default: off.'
         ),
         example="on",

@@ -37,7 +37,7 @@ class ToolSettings:
         section=Section.MODELS,
         description=(
             "Your own tools: files or modules with @tool functions, or entry points of the group cogency.tools, "
-            "separated by commas. Their code runs in this program; see docs/tools.md. Default: none."
+            "separated by commas. Their code runs inside the bot; see docs/tools.md. Default: none."
         ),
         example="my_tools.py",
         sensitivity=Sensitivity(runs_code=runs_files),

@@ -157,7 +157,7 @@ class DiscordSettings:
         section=Section.PLATFORMS,
         description=(
             "Discord: number of connections that share the servers, or auto for the number that Discord recommends. "
-            "One is enough for 2,500 servers."
+            "One connection is enough for up to 2,500 servers."
         ),
     )
     """None: as many as Discord recommends."""
