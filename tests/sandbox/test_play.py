@@ -38,7 +38,7 @@ async def test_a_chart_is_shown_on_the_page_and_its_files_can_be_saved(sandbox: 
         answer = ann.column.locator("article:not(.grows)", has_text="The tool answered")
         await expect(answer).to_contain_text("13", timeout=PATIENCE_S * 1_000)
         for side in (ann, ben):
-            picture = side.column.get_by_role("img", name="chart.png")
+            picture = side.column.get_by_role("img", name="Sales")
             await expect(picture).to_be_visible(timeout=WAIT_MS)
             assert await picture.evaluate(SHOWN)
         async with opened.page.expect_download() as download:
