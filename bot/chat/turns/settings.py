@@ -27,8 +27,8 @@ class TurnSettings:
         section=Section.ANSWERS,
         description=(
             "What happens to a message that arrives while the bot answers the same person in the same thread: wait "
-            "(the bot answers it next) or join (the current answer considers it after its next tool calls). In a "
-            "terminal, messages always wait."
+            "(the bot answers it next) or join (the model reads it after its next tool calls, and considers it in "
+            "the current answer). In a terminal, messages always wait."
         ),
     )
     max_running: int = setting(
@@ -37,8 +37,8 @@ class TurnSettings:
         16,
         section=Section.ACCESS,
         description=(
-            "How many answers can run at once in one process; further questions wait. In addition, a quarter as many "
-            "long tasks can run (at least one)."
+            "How many answers can run at once in one process; further questions wait. In addition, each process can "
+            "run long tasks: a quarter of this number, but at least one."
         ),
     )
     """What a vendor's lower tiers and two cores can carry."""
