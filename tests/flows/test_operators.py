@@ -113,5 +113,5 @@ def test_at_a_terminal_its_id_has_to_be_typed_before_anything_is_erased(tmp_path
     with FakeTerminal(program, 200, **environment(tmp_path)) as terminal:
         terminal.until(f"Type {ANNA} to erase it: ")
         terminal.type(f"{ANNA}\n")
-        terminal.until("To verify: ")
+        terminal.until("To verify this, run ")
     assert not holds(tmp_path, "my boat is blue")
