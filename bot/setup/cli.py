@@ -546,11 +546,14 @@ async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool
     from bot.tools.plugins.plugins import as_json as plugins_json  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.tools.plugins.plugins import load_plugin  # noqa: PLC0415 -- a settings error is reported before it loads
 
-    plugins = plugins_in_use(settings) if path is None else (load_plugin(path),)
+    used = plugins_in_use(settings)
+    plugins = used if path is None else (load_plugin(path),)
     for plugin in () if as_json else plugins:
         write_out(sys.stdout, "".join(f"{line}\n" for line in (*plugin.sentences, plugin.summary)))
-    # The servers of a plug-in are somebody's programs: one that is only looked at is not started unasked.
-    if path is None or connect:
+    # The servers of a plug-in are somebody's programs: those of one that is not in use are not started unasked. A
+    # plug-in on the list whose name another one has already is not in use, and loads there without servers.
+    started = {plugin.root for plugin in used if plugin.servers}
+    if path is None or connect or any(plugin.root in started for plugin in plugins):
         findings = await examine_servers(settings, plugins)
     else:
         findings = [

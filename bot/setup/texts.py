@@ -131,11 +131,11 @@ PLUGIN_UNKNOWN = "There is no plug-in {name}. `cogency plugins list` shows the p
 NO_PLUGINS = "No plug-ins are in use. `cogency plugins add PATH` adds one."
 PLUGINS_ADD_SAYS = "The plug-in is checked first. The bot uses it from this folder after the next restart."
 PLUGINS_CHECK_SAYS = (
-    "It connects to the servers of plug-ins that are in use. It does not start anything from other folders unless you "
-    "add --connect. The exit code is 1 if something cannot be used."
+    "It connects to the servers of plug-ins that are in use. It starts the servers of other plug-ins only if you add "
+    "--connect. The exit code is 1 if something cannot be used."
 )
 CONNECT_SAYS = "start the plug-in's servers, which runs their commands, and list their tools"
-NOT_CONNECTED = "not started, because it is not in use; --connect starts it"
+NOT_CONNECTED = "not started, because the plug-in is not in use; --connect starts it"
 PLUGINS_REMOVE_SAYS = "The plug-in's folder is not deleted."
 PLUGIN_REMEDY = "`cogency plugins check` shows the details."
 OFFICE_MISSING = (

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -110,7 +111,7 @@ def test_check_connects_to_what_is_in_use_and_starts_nothing_else_unasked(tmp_pa
     idle = cogency(tmp_path, "plugins", "check", "office")
     assert (idle.returncode, idle.stdout.splitlines()[1:]) == (
         Exit.OK,
-        ["note     Tools: 'raw' of office is not started, because it is not in use; --connect starts it."],
+        ["note     Tools: 'raw' of office is not started, because the plug-in is not in use; --connect starts it."],
     )
     for more in (("office", "--connect"), ()):
         named = {} if more else {"COGENCY_PLUGINS": str(root)}
@@ -127,6 +128,19 @@ def test_check_connects_to_what_is_in_use_and_starts_nothing_else_unasked(tmp_pa
     failed = cogency(tmp_path, "plugins", "check", "office", "--connect")
     assert failed.returncode == Exit.FAILED
     assert "not connected: its process ended; its error output: no key." in failed.stdout
+
+
+def test_check_of_one_plugin_connects_to_it_if_it_is_in_use(tmp_path: Path) -> None:
+    root = with_a_server(tmp_path)
+    copied = shutil.copytree(root, tmp_path / "copies" / "office")
+    (tmp_path / "link").symlink_to(root)
+    assert cogency(tmp_path, "plugins", "add", "office").returncode == Exit.OK
+    for path in ("office", "link"):
+        ran = cogency(tmp_path, "plugins", "check", path)
+        assert "these tools are offered: office-raw.echo (reads), " in ran.stdout, ran.stdout
+    # Of two plug-ins with one name, only the first is used: those of the setting come before those of the list.
+    ran = cogency(tmp_path, "plugins", "check", "office", COGENCY_PLUGINS=str(copied))
+    assert "'raw' of office is not started, because the plug-in is not in use" in ran.stdout
 
 
 def test_what_is_wrong_is_said_with_its_line_by_check_doctor_and_the_log(tmp_path: Path) -> None:
