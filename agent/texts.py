@@ -57,7 +57,7 @@ TOOL_NAME_TAKEN = (
 )
 TOOL_NAME_TWICE = "{setting}: {first} and {second} both have a tool named {name!r}. Rename or remove one of them."
 NO_TOOL_THERE = (
-    "{setting}: {source} does not contain any tools. Decorate a function with @tool (from agent import tool)."
+    "{setting}: {source} does not contain any tools. Decorate a function with @tool (from cogency_bot import tool)."
 )
 NO_SUCH_MODULE = (
     "{setting}: {source} was not found. Install it in Cogency's environment, or give a file path, such as my_tools.py."
@@ -73,10 +73,14 @@ TOOL_NEEDS_ASKING = (
     'tool changes nothing outside the program, declare it with @tool(effect="reads"). Otherwise, allow the effect '
     "with effects=."
 )
-NO_STORE = 'store must come from `await open_store("sqlite:///my.db")` (from store import open_store), not {what}.'
+NO_STORE = (
+    'store must come from `await open_store("sqlite:///my.db")` (from cogency_bot import open_store), not {what}.'
+)
 NO_ADDRESS = "base_url must be a complete address, such as https://models.example.com/v1, not {what}."
 NO_TOOL_LIST = "tools must be a list of tools, not {what}."
-NOT_A_TOOL = "tools contains {what}, which is not a tool. Decorate the function with @tool (from agent import tool)."
+NOT_A_TOOL = (
+    "tools contains {what}, which is not a tool. Decorate the function with @tool (from cogency_bot import tool)."
+)
 TWO_TOOLS = "tools contains two tools named {name!r}. Rename or remove one."
 NOT_A_TEXT = "{argument} must be a string, not {what}."
 NO_AWAIT = "<the question {question!r}: await it in an async function, or iterate over its events with async for>"
@@ -243,8 +247,7 @@ POOLER_BY_STATEMENT = (
 POSTGRESQL_TOO_OLD = "{where} is PostgreSQL {found}. Use version {oldest} or later."
 POSTGRESQL_REFUSED = "{where} refused an operation (SQLSTATE {state})."
 BEFORE_THE_FIRST = (
-    "{where} was created before the first release (version {found}), and no release can read it. Move that file away, "
-    "or choose another database in COGENCY_DATABASE_URL."
+    "{where} was created before the first release (version {found}), and no release can read it. Please {instead}."
 )
 NO_RIGHT_TO_WRITE = (
     "The database user does not have permission to write to {where}. Grant that user rights on its tables."
@@ -255,10 +258,10 @@ NO_WAY_BACK = (
     "{where} cannot go back from version {version} to {to}, because {why}. Restore a backup from the earlier version."
 )
 OTHER_PROGRAM = "{where} contains another program's tables. Choose another database in COGENCY_DATABASE_URL."
-NEWER_VERSION = (
-    "{where} was written by a newer version of Cogency. Install that version, or choose another database in "
-    "COGENCY_DATABASE_URL."
-)
+NEWER_VERSION = "{where} was written by a newer version of Cogency. Install that version, or {instead}."
+# What helps instead, if the database cannot be used: of one that is in use, and of a backup.
+ANOTHER_DATABASE = "choose another database in COGENCY_DATABASE_URL"
+ANOTHER_BACKUP = "choose another backup"
 NO_RIGHT_TO_CREATE = (
     "The database user does not have permission to change {where}. Grant that user the right to create tables there."
 )

@@ -153,7 +153,7 @@ def look_into(file: Path) -> Holding:
     with _connect(file) as connection:
         if version(connection) is None:
             raise StoreMisnamed(texts.NO_BACKUP.format(file=file))
-        if (fault := obstacle(connection, str(file), MIGRATIONS)) is not None:
+        if (fault := obstacle(connection, str(file), MIGRATIONS, texts.ANOTHER_BACKUP)) is not None:
             raise StoreError(fault)
         if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
             raise StoreError(texts.NO_BACKUP.format(file=file))

@@ -174,8 +174,13 @@ def require_head(connection: Connection, where: str, migrations: Migrations) -> 
         raise StoreError(texts.OTHER_VERSION.format(where=where))
 
 
-def obstacle(connection: Connection, where: str, migrations: Migrations) -> str | None:
-    """Why this database cannot be brought to the newest version, as a sentence; None if it can. Reads only."""
+def obstacle(
+    connection: Connection, where: str, migrations: Migrations, instead: str = texts.ANOTHER_DATABASE
+) -> str | None:
+    """Why this database cannot be brought to the newest version, as a sentence; None if it can. Reads only.
+
+    `instead`: what to do if no upgrade helps.
+    """
     found, on_server = version(connection), is_postgresql(connection)
     if on_server and (outdated := too_old(connection.dialect.server_version_info, where)):
         return outdated
@@ -186,9 +191,9 @@ def obstacle(connection: Connection, where: str, migrations: Migrations) -> str 
     if found is None and inspect(connection).get_table_names():
         return texts.OTHER_PROGRAM.format(where=where)
     if found is not None and found.isdecimal():
-        return texts.BEFORE_THE_FIRST.format(where=where, found=found)
+        return texts.BEFORE_THE_FIRST.format(where=where, found=found, instead=instead)
     if found is not None and found not in migrations.versions:
-        return texts.NEWER_VERSION.format(where=where)
+        return texts.NEWER_VERSION.format(where=where, instead=instead)
     if on_server and not connection.execute(_MAY_CREATE).scalar_one():
         return texts.NO_RIGHT_TO_CREATE.format(where=where)
     return None

@@ -21,7 +21,7 @@ SLACK_APPS_EMPTY = "COGENCY_SLACK_APPS: {file} does not describe any apps. Write
 SLACK_APP_TWICE = "COGENCY_SLACK_APPS: {file}: the apps {names} have the same bot_token. Each app needs its own."
 SLACK_APP_WRONG = "COGENCY_SLACK_APPS: {file}, app {app}: {problem}."
 SLACK_APP_TABLE = "it must be a table: a line such as [acme], with its keys below"
-SLACK_APP_KEY = "{key} is not a valid key; use {known}"
+SLACK_APP_KEY = "{key} is not a valid key; the valid keys are {known}"
 SLACK_APP_KEY_TWICE = "{key} and {file} are both set; remove one of them"
 SLACK_APP_TEXT = 'the value of {key} must be a quoted string, as in {key} = "…"'
 SLACK_APP_INCOMPLETE = "bot_token or bot_token_file is missing; copy it from the app's OAuth & Permissions page"

@@ -55,8 +55,9 @@ async def forget(service: ForgetQuestions, call: declaration.CommandCall) -> Pan
         return _question(await service.forget(asker, words, replies=not keeps, tell=show_progress), keeps=keeps)
     subject = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
     if not subject:
-        text = forgetting_texts.FORGET_WHICH if asker.thread else f"{forgetting_texts.FORGET_WHICH} {NO_THREAD_HERE}"
-        return Panel(text, (*choices(thread=bool(asker.thread)), KEEP), takes_words=True)
+        in_thread = bool(asker.thread)
+        text = " ".join([forgetting_texts.forget_which(in_thread=in_thread), *(() if in_thread else (NO_THREAD_HERE,))])
+        return Panel(text, (*choices(thread=in_thread), KEEP), takes_words=True)
     answer = await service.ask(asker, subject, show_progress)
     zone = await call.caller.ask_zone(_ZONE + " ".join(subject.split())) if answer.by_clock else None
     return replace(_question(answer, keeps=keeps), parts=(zone,) if zone else ())
@@ -112,7 +113,7 @@ _ZONE = "zone "  # The same, when a chosen time zone follows the subject
 NOTHING = "nothing"  # The button that keeps everything
 KEEP = PanelAction("Keep everything", NOTHING, typed=("",))
 STOP = PanelAction("Stop", "stop")
-NO_THREAD_HERE = "To forget one thread, mention me with “forget this thread” in it."
+NO_THREAD_HERE = "To forget a thread, mention me in it and write “forget this thread”."
 SOMETHING_ELSE = PanelForm(
     name="forget",
     label="Something else…",

@@ -104,7 +104,7 @@ def read_forget_request(words: str, asker: Asker, now: datetime) -> Wish | Uncle
         return _about(request[len("about ") :].strip(" .!?“”\"'"), asker)
     period = _period(plain, asker, now)
     if period is None or period.since >= now:
-        ways = f"`thread`, {forgetting_texts.FORGET_WAYS}" if asker.thread else forgetting_texts.FORGET_WAYS
+        ways = forgetting_texts.forget_ways(in_thread=bool(asker.thread))
         return UnclearForget(forgetting_texts.FORGET_UNCLEAR.format(said=_excerpt(request), ways=ways))
     until = min(period.until, now).replace(microsecond=0) + timedelta(seconds=1)
     return During(asker.person.id, TimeSpan(period.since.astimezone(UTC).replace(microsecond=0), until))
@@ -436,7 +436,7 @@ class ForgetService(MessageEvents):
     async def _reply_to(self, asker: Asker, words: str, search: _Search) -> ForgetAnswer:
         match read_forget_request(words, asker, self.clock.now()):
             case None:
-                return ForgetAnswer(forgetting_texts.FORGET_WHICH, refused=True)
+                return ForgetAnswer(forgetting_texts.forget_which(in_thread=bool(asker.thread)), refused=True)
             case UnclearForget(sentence):
                 return ForgetAnswer(sentence, refused=True)
             case wish:

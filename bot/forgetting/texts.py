@@ -8,7 +8,7 @@ from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThr
 from agent.memory.periods import TimeSpan
 from bot.chat.texts.formatting import counted, literal, shortened
 
-FORGET_WHICH = "What should I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
+FORGET_WHICH = "What should I forget? Write {ways}."
 FORGET_DECLINED = "Nothing was forgotten."
 FORGET_THREAD = "Forget this thread"
 FORGET_THREAD_WHAT = "Erase what you wrote to the bot in this thread, and everything derived from it."
@@ -31,6 +31,15 @@ _KINDS = {
 THREADS = "conversations"
 HOME_FORGET = "Forget what you told me"
 FORGET_SECTION = "You see a preview before anything is erased."
+
+
+def forget_ways(*, in_thread: bool) -> str:
+    """What can be written after "forget", as it follows "Write"."""
+    return f"{'`thread`, ' if in_thread else ''}`everything`, `2 hours`, `since Monday`, or `about` and a word"
+
+
+def forget_which(*, in_thread: bool) -> str:
+    return FORGET_WHICH.format(ways=forget_ways(in_thread=in_thread))
 
 
 def amounts(counts: Mapping[str, int]) -> str:
@@ -99,7 +108,6 @@ FORGET_HELP: Mapping[str, str] = {
     "/forget about Apollo": "forget what you said about a topic, and what I know about it",
     "/forget everything": "forget everything that you told me",
 }
-FORGET_WAYS = "`everything`, `2 hours`, `since Monday` or `about` and a word"
 NO_THREAD = "There is no thread here. Write `/forget 2 hours`, `/forget about …` or `/forget everything`."
 FORGET_UNCLEAR = "I did not understand “{said}”. Write {ways}."
 ABOUT_TOO_LONG = "Describe the topic in up to {limit} characters."

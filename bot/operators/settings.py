@@ -60,8 +60,8 @@ class OperatorSettings:
         None,
         section=Section.ANSWERS,
         description=(
-            "Where to serve the operators' page, as host:port. The page shows health, tools, audit and settings "
-            "(docs/operating.md). `cogency operator` prints a sign-in link. Default: off."
+            "Where to serve the operators' page, as host:port. The page shows the bot's health, failures, "
+            "tools, audit log and settings (docs/operating.md). `cogency operator` prints a sign-in link. Default: off."
         ),
         example="127.0.0.1:8090",
     )

@@ -36,7 +36,7 @@ HOW_ON_DISCORD = (
 PLAY_SETTINGS_SUMMARY = "Choose the model that answers you, and whether I learn from you"
 HOW_ON_PLAY = "Mention me in a channel or send me a direct message. Use the buttons below my answers."
 MISTYPED = "There is no command `/{name}`. Did you mean `/{near}`? Write “@{bot} help” to see what I can do."
-NEARLY = "I did not do anything yet. Did you mean `{near}`?"
+NEARLY = "I have not run anything yet. Did you mean `{near}`?"
 STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” there."
 NOT_CHANGED_THERE = "Nothing was changed, because you or I cannot read that channel."
 EACH_BEGINS = "Each message that you send me outside a thread starts a new conversation."
@@ -218,7 +218,7 @@ GO_ON = "Please continue."
 def use_command(name: str, *, direct: bool) -> str:
     """Somebody wrote a command's words as a message. `direct`: where nobody else would see its answer anyway."""
     why = "" if direct else ", so that only you see the answer"
-    return f"I did not do anything yet. Please use the command `/{name}`{why}."
+    return f"I have not run anything yet. Please use the command `/{name}`{why}."
 
 
 SUGGESTIONS_TITLE = "Suggested questions"

@@ -102,7 +102,7 @@ ExecStart={command}
 Environment={path}
 WorkingDirectory={folder}
 
-# Restart the bot when it stops responding, but not when a setting is wrong (exit code 78).
+# Restart the bot when it crashes or stops responding, but not when a setting is wrong (exit code 78).
 WatchdogSec=30
 Restart=on-failure
 RestartSec=5

@@ -241,8 +241,8 @@ OAUTH_NOT_REGISTERED = (
     "mcp.json."
 )
 OAUTH_ELSEWHERE = (
-    "it sends people to {host} to sign in, but {issuer} would receive their sign-in code. If that is correct, my "
-    "operator can add that service as `issuer` to the entry in mcp.json."
+    "its sign-in page is on {host}, but its sign-in service is {issuer}. If that is correct, my operator can add the "
+    "service as `issuer` to the server's entry in mcp.json."
 )
 OAUTH_BAD_ADDRESS = "it refers to an address that is not safe to call. Tell my operator."
 OAUTH_INSIDE = "it refers to an address in my own network. Nothing was sent there. Tell my operator."
@@ -295,7 +295,7 @@ QUESTION_OVER = "This question is closed, because its time ran out or the task t
 ANSWERED = {
     "ACCEPT": "Your answer goes only to `{source}`.",
     "DECLINE": "Declined. I told `{source}` that you chose not to answer.",
-    "CANCEL": "Canceled. I told `{source}` that you did not decide.",
+    "CANCEL": "Canceled. I told `{source}` that you closed the question without answering.",
 }
 NOT_ANSWERED = {
     "NOT_THEIRS": "Only the person who asked can answer this.",

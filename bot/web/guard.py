@@ -51,7 +51,7 @@ NOT_OF_THE_WEB: Final = (
     "it is not on the public web ({kind}), and the operator has not allowed it (COGENCY_NETWORKS_ALLOWED)"
 )
 OTHER_PORT: Final = (
-    "only the ports 80, 443, 8080 and 8443 can be read; the operator can allow host:port (COGENCY_NETWORKS_ALLOWED)"
+    "its port is not 80, 443, 8080 or 8443; the operator can allow it by adding host:port to COGENCY_NETWORKS_ALLOWED"
 )
 
 _ADDRESS: Final = re.compile(r"(?i:(?P<scheme>https?)://)(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?:#.*)?")

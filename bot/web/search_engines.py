@@ -71,8 +71,8 @@ class Searxng:
         problems = {403: web_texts.SEARXNG_NO_JSON.format(address=self.address)}
         answer = await _call("GET", f"{self.address}/search?{urlencode(parameters)}", {}, self.name, problems)
         results = results_of(answer.get("results"), "content", "publishedDate")
-        if not results and (silent := answer.get("unresponsive_engines")):
-            raise WebRefused(web_texts.SEARXNG_SILENT.format(count=len(cast("list[object]", silent))), is_fault=True)
+        if not results and answer.get("unresponsive_engines"):
+            raise WebRefused(web_texts.SEARXNG_SILENT, is_fault=True)
         return results
 
 

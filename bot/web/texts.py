@@ -3,7 +3,7 @@
 SEARXNG_NO_JSON = (
     "SearXNG at {address} does not return JSON; its administrator needs to add json to search.formats in settings.yml"
 )
-SEARXNG_SILENT = "none of SearXNG's {count} engines answered; the same search may work in a minute"
+SEARXNG_SILENT = "SearXNG found nothing, and some of its engines did not answer; the same search may work in a minute"
 SEARCH_LATE = "{name} did not answer in time; the same search may work in a minute"
 SEARCH_NOT_TRUSTED = "the certificate of {name} is not trusted here; the operator needs to set SSL_CERT_FILE"
 SEARCH_UNREACHABLE = "{name} cannot be reached; if this continues, the operator needs to check COGENCY_WEB_SEARCH"

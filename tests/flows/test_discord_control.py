@@ -147,7 +147,7 @@ async def test_an_order_in_words_that_comes_twice_as_to_two_processes_is_carried
             await host.arrived.wait()
         assert fake.world.shown(DM_OF[ANN]) == [
             reply_texts.NOTHING_RUNNING,
-            "I did not do anything yet. Please use the command `/forget`.",
+            "I have not run anything yet. Please use the command `/forget`.",
         ]
 
 

@@ -192,7 +192,9 @@ async def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(url: str,
     with sqlite3.connect(other) as changed:
         changed.execute("UPDATE alembic_version SET version_num = 'r9999'")
     changed.close()
-    with pytest.raises(StoreError, match="written by a newer version"):
+    with pytest.raises(
+        StoreError, match=r"written by a newer version of Cogency\. Install that version, or choose another backup\.$"
+    ):
         await restore(other, url, LATER, replace=True)
     await checked(url, last)
     assert {entry.name for entry in path.parent.iterdir()} <= {path.name, f"{path.name}.lock"}

@@ -119,7 +119,7 @@ async def test_a_database_from_before_the_first_release_is_left_alone_and_one_se
 
     await store.database.write(date_back)
     await store.close()
-    sentence = rf"created before the first release \(version {version}\).*Move that file away, or choose another"
+    sentence = rf"created before the first release \(version {version}\).*Please choose another database in"
     for opening in (open_store(url), look_at(url), open_spending(url).__aenter__()):
         with pytest.raises(StoreError, match=sentence):
             await opening

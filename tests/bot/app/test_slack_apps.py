@@ -76,7 +76,7 @@ WRONG = {
     "": r"apps.toml does not describe any apps",
     "acme = 1": r"apps.toml, app acme: it must be a table",
     "[Acme]": r"apps.toml, app Acme: its name can have up to 32 lowercase letters",
-    "[a]\ntoken = 'x'": r"apps.toml, app a: token is not a valid key; use bot_token, ",
+    "[a]\ntoken = 'x'": r"apps.toml, app a: token is not a valid key; the valid keys are bot_token, ",
     "[a]\napp_id_file = 'x'": r"app a: app_id_file is not a valid key",
     "[a]\nbot_token = 'xoxp-1'": r'apps.toml, app a: bot_token must start with "xoxb-"',
     "[a]\ndollars_per_day = -1": r"app a: dollars_per_day must be an amount in US dollars",

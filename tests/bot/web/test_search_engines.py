@@ -137,7 +137,7 @@ KEYED: Final[Sequence[Callable[[SearchServer], SearchEngine]]] = (
         (
             asked_in,
             (200, {"results": [], "unresponsive_engines": [["brave", "timeout"]]}),
-            "none of SearXNG's 1 engines",
+            "found nothing, and some of its engines did not answer",
         ),
         (KEYED[0], (401, EMPTY), "the operator needs to check BRAVE_API_KEY$"),
         (KEYED[1], (401, EMPTY), "the operator needs to check TAVILY_API_KEY$"),

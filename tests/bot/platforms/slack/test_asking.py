@@ -203,7 +203,7 @@ async def test_what_nearly_asks_to_forget_is_asked_back_and_reaches_no_model(sla
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} delete everything")
         await slack.until(lambda: slack.state.ephemerals)
-    assert said_alone(slack) == [(ANN, "I did not do anything yet. Did you mean `forget everything`?")]
+    assert said_alone(slack) == [(ANN, "I have not run anything yet. Did you mean `forget everything`?")]
     assert not host.taken
 
 

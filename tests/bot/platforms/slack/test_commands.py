@@ -218,7 +218,10 @@ async def test_forgetting_everything_can_be_thought_over(slack: FakeSlack, label
         await slack.command(ANN, GENERAL, "/forget")
         await slack.until(lambda: slack.state.ephemerals)
         (ephemeral,) = slack.state.ephemerals
-        assert "forget this thread” in it" in ephemeral.text
+        assert (
+            "Write `everything`, `2 hours`, `since Monday`, or `about` and a word. To forget a thread, "
+            in ephemeral.text
+        )
         await slack.click(ANN, ephemeral, "Everything…")
         await slack.until(lambda: ephemeral.text.startswith(EVERYTHING))
         await slack.click(ANN, ephemeral, label)

@@ -106,8 +106,8 @@ def test_a_line_means_one_thing(line: str, meaning: Line) -> None:
             "/nope",
             "There is no command `/nope`. `/help` lists the commands, and `//` sends text that starts with a slash.",
         ),
-        ("forgt everything", "I did not do anything yet. Did you mean `forget everything`?"),
-        ("Delete the last 2 hours!", "I did not do anything yet. Did you mean `forget the last 2 hours`?"),
+        ("forgt everything", "I have not run anything yet. Did you mean `forget everything`?"),
+        ("Delete the last 2 hours!", "I have not run anything yet. Did you mean `forget the last 2 hours`?"),
         ("/memry please", "There is no command `/memry`. Did you mean `/memory`?"),
         (
             "/xyzzy",

@@ -169,7 +169,7 @@ async def test_anything_but_yes_keeps_everything_and_says_so(answers: list[str])
 async def test_forget_asks_what_to_forget_when_nothing_is_named() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "one", "/new", "two", "/forget", "Thread", "yes")
-    assert texts[3] == forgetting_texts.FORGET_WHICH
+    assert texts[3] == forgetting_texts.forget_which(in_thread=True)
     assert texts[4].startswith("I will forget this thread")
     assert list(bot.asked) == ["c1"]
 
@@ -196,7 +196,7 @@ async def test_a_command_in_place_of_what_to_forget_is_done() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "one", "/forget", "/forget thread", "yes", "/forget", "/memory")
     assert texts[2].startswith("I will forget this thread")
-    assert texts[-2:] == [forgetting_texts.FORGET_WHICH, "I know 0."]
+    assert texts[-2:] == [forgetting_texts.forget_which(in_thread=True), "I know 0."]
 
 
 async def test_after_forgetting_a_thread_the_next_question_begins_a_new_one() -> None:
