@@ -10,7 +10,8 @@ from datetime import timedelta
 NO_ANSWER = "The model did not answer. Please ask again, or rephrase your question."
 BROKEN_CALLS = "I stopped because the model kept making tool calls that did not work. Please ask again."
 ROUNDS_USED = (
-    "I stopped here because I used all {rounds} rounds of tool calls. Choose *Continue*, or ask me to continue."
+    "I stopped here because I reached the limit for rounds of tool calls ({rounds}). Choose *Continue*, or ask me to "
+    "continue."
 )
 SAME_CALLS = (
     "I stopped here because the model kept making the same tool call. Please ask again, or rephrase your question."

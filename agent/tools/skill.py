@@ -95,7 +95,9 @@ class SkillTool:
             head += [NOT_RUN] if any(map(_PROGRAM.search, files)) else []
         text_pages = split_pages(text, PAGE_CHARS)
         if not isinstance(page, int) or not 1 <= page <= len(text_pages):
-            raise ToolError(f"there is no page {page}: {file} of {skill.name} has {len(text_pages)}", ours=True)
+            raise ToolError(
+                f"there is no page {page}: the last one of {file} of {skill.name} is {len(text_pages)}", ours=True
+            )
         if len(text_pages) > 1:
             head.append(PAGE.format(page=page, pages=len(text_pages)))
         return ToolOutput("\n".join([*head, "", text_pages[page - 1]]), audience=context.place.audience)

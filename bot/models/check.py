@@ -36,7 +36,7 @@ from agent.providers.catalog import ToolsForm
 from agent.spending import cost
 from agent.toolbox.registry import Registry
 from agent.turn import appended_messages
-from bot.chat.texts.formatting import money
+from bot.chat.texts.formatting import counted, money
 from bot.models import texts as models_texts
 from bot.models.forms import MEASURED, Passed, better_form
 
@@ -355,7 +355,8 @@ def comparison(passed: Passed, setting: ToolsForm) -> str:
     better = better_form(passed)
     if better is None:
         return models_texts.FORMS_EQUAL.format(text=text, native=native)
-    sentence = models_texts.FORM_BETTER.format(better=better.value, text=text, native=native)
+    probes = counted(text, "probe", "probes")
+    sentence = models_texts.FORM_BETTER.format(better=better.value, text=probes, native=native)
     if setting is ToolsForm.AUTO:
         return f"{sentence} {models_texts.FORM_FOLLOWED.format(better=better.value)}"
     return sentence if setting is better else f"{sentence} {models_texts.FORM_OTHER_SET.format(setting=setting.value)}"

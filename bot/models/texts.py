@@ -28,8 +28,8 @@ MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 
 CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
-    "This check asks {probes} questions and uses about {tokens:,} tokens{dollars}. They appear in `cogency usage`. "
-    "Press Ctrl-C to stop."
+    "This check asks {probes} questions and uses about {tokens:,} tokens{dollars}. `cogency usage` includes these "
+    "tokens. Press Ctrl-C to stop."
 )
 FORMS_UNCHECKED = (
     "The bot uses text tool calls for this model. Run `cogency check-model` to compare them with native ones. The bot "
@@ -37,7 +37,7 @@ FORMS_UNCHECKED = (
 )
 FORMS_EQUAL = "The model works equally well with text ({text}) and native ({native}) tool calls."
 FORM_BETTER = (
-    "The model works better with COGENCY_TOOLS_FORM={better}: it passed {text} probes with text tool calls and "
+    "The model works better with COGENCY_TOOLS_FORM={better}: it passed {text} with text tool calls and "
     "{native} with native ones."
 )
 FORM_FOLLOWED = "With COGENCY_TOOLS_FORM=auto, the bot uses {better} for this model after the next restart."

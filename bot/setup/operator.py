@@ -452,12 +452,13 @@ async def _search(settings: Settings) -> list[Finding]:
         return []
     started = CLOCK.monotonic()
     try:
-        count = len(await engine.search("cogency"))
+        results = counted(len(await engine.search("cogency")), "search result", "search results")
     except CogencyError as error:
         what = setup_texts.SEARCH_FAILS.format(name=engine.name)
         return [Finding(Level.WARNING, "Web", what, f"{str(error)[:1].upper()}{str(error)[1:]}.")]
     seconds = CLOCK.monotonic() - started
-    return [Finding(Level.GOOD, "Web", setup_texts.SEARCH_WORKS.format(name=engine.name, seconds=seconds, count=count))]
+    what = setup_texts.SEARCH_WORKS.format(name=engine.name, seconds=seconds, results=results)
+    return [Finding(Level.GOOD, "Web", what)]
 
 
 async def _python() -> list[Finding]:

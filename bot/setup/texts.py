@@ -117,7 +117,7 @@ SANDBOX_REMEDY = (
     "and 1.5 GB of free memory when it first starts. The log has the details."
 )
 WEB_READ = "the bot can read web pages when someone asks"
-SEARCH_WORKS = "{name} returned {count} search results in {seconds:.1f} s"
+SEARCH_WORKS = "{name} returned {results} in {seconds:.1f} s"
 SEARCH_FAILS = "{name} does not answer searches right now"
 NETWORKS_OPEN = "anyone who can use the bot can ask it to read addresses in these private networks: {networks}"
 TOOLS_ASKED_FIRST = "{names} need approval from the person who asked"

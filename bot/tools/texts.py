@@ -200,16 +200,16 @@ FORM_NAMES = {
     "date": "a date like 2026-01-31",
     "date-time": "a date and time like 2026-01-31T14:00:00+01:00",
 }
-CHARACTERS = " characters"
-CHOICES = " of them"
+CHARACTERS = (" character", " characters")
+CHOICES = (" of them", " of them")
 AT_LEAST = "at least {least}"
 AT_MOST = "at most {most}"
 FIELD_REQUIRED = "This field is required."
 NOT_A_CHOICE = "Choose one of the listed options."
 TOO_FEW_CHOSEN = "Choose at least {least}."
 TOO_MANY_CHOSEN = "Choose at most {most}."
-TEXT_TOO_LONG = "At most {most} characters."
-TEXT_TOO_SHORT = "At least {least} characters."
+TEXT_TOO_LONG = "At most {most}."
+TEXT_TOO_SHORT = "At least {least}."
 NOT_AN_INTEGER = "Write a whole number, such as 42."
 NOT_A_NUMBER = "Write a number, such as 4.2."
 NUMBER_TOO_SMALL = "At least {least}."

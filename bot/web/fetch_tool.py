@@ -67,7 +67,7 @@ class WebFetchTool:
         audience = None if page.is_own else context.place.audience
         parts = split_pages(page.text, PAGE_CHARS)
         if not isinstance(number, int) or not 1 <= number <= len(parts):
-            raise ToolError(f"there is no page {number}: it has {len(parts)}", ours=True)
+            raise ToolError(f"there is no page {number}: the last one is {len(parts)}", ours=True)
         page_note = PAGE_OF.format(page=number, pages=len(parts)) if len(parts) > 1 else ""
         mark = "" if citation is None else f"[{citation}] "
         head = filter(None, [f"{mark}{page.title}".strip(), page.address, page.note, page_note])

@@ -320,7 +320,9 @@ def test_calls_asked_for_in_the_last_round_do_not_run(more: TurnInput) -> None:
     finished = feed(turn, TextArrived("So far."), more)[-1]
     assert isinstance(finished, Finish)
     assert finished.outcome is Outcome.EXHAUSTED
-    assert finished.text.startswith("So far.\n\nI stopped here because I used all 1 rounds")
+    assert finished.text.startswith(
+        "So far.\n\nI stopped here because I reached the limit for rounds of tool calls (1)."
+    )
 
 
 def test_an_empty_answer_is_asked_for_once_more() -> None:

@@ -78,7 +78,7 @@ async def test_its_asker_alone_is_asked_and_answers_in_a_window() -> None:
         ]
         wrong = await fill_in(here.slack, here.ann, window, **{"0": "a name of far too many letters", "2": "ten"})
         assert wrong["errors"] == {
-            "0": tool_texts.TEXT_TOO_LONG.format(most=20),
+            "0": tool_texts.TEXT_TOO_LONG.format(most="20 characters"),
             "2": tool_texts.NOT_AN_INTEGER,
         }
         assert not here.tool.answers

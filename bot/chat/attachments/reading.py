@@ -422,7 +422,7 @@ def _piece(words: str, start: int) -> str:
     """Return the piece that starts at `start`, with its range in the whole unless it is all of it."""
     rest = words[start - 1 :]
     if not rest:
-        return f"(there is nothing from character {start:,} on: it has {len(words):,})"
+        return f"(there is nothing from character {start:,} on: the last one is {len(words):,})"
     piece = rest[:PIECE_CHARS]
     while (cost := estimate_tokens(piece)) > PIECE_TOKENS:
         piece = piece[: min(len(piece) - 1, len(piece) * PIECE_TOKENS // cost)]

@@ -345,9 +345,9 @@ def _choice(field: QuestionField, text: str) -> str:
 def _text(field: QuestionField, text: str) -> str:
     most = MAX_TEXT_CHARS if field.most is None else min(field.most, MAX_TEXT_CHARS)
     if len(text) > most:
-        raise _InvalidValueError(tool_texts.TEXT_TOO_LONG.format(most=f"{most:g}"))
+        raise _InvalidValueError(tool_texts.TEXT_TOO_LONG.format(most=_amount(most, tool_texts.CHARACTERS)))
     if field.least is not None and len(text) < field.least:
-        raise _InvalidValueError(tool_texts.TEXT_TOO_SHORT.format(least=f"{field.least:g}"))
+        raise _InvalidValueError(tool_texts.TEXT_TOO_SHORT.format(least=_amount(field.least, tool_texts.CHARACTERS)))
     if (example := tool_texts.FORMS.get(field.form)) is not None and not _has_form(field.form, text):
         raise _InvalidValueError(example)
     return text
@@ -393,12 +393,17 @@ def shown_value(field: QuestionField, text: str) -> str:
     return ", ".join(titles.get(index, index) for index in text.split()) if titles else visible(text)
 
 
+def _amount(value: float, unit: tuple[str, str]) -> str:
+    """A number with its unit, in singular or plural."""
+    return f"{value:g}{unit[value != 1]}"
+
+
 def limits_of(field: QuestionField) -> str:
     """Describe the kind and the bounds of a field; "" if there are none."""
-    unit = {ValueKind.TEXT: tool_texts.CHARACTERS, ValueKind.SOME_OF: tool_texts.CHOICES}.get(field.kind, "")
+    unit = {ValueKind.TEXT: tool_texts.CHARACTERS, ValueKind.SOME_OF: tool_texts.CHOICES}.get(field.kind, ("", ""))
     bounds = [
-        tool_texts.AT_LEAST.format(least=f"{field.least:g}{unit}") if field.least else "",
-        tool_texts.AT_MOST.format(most=f"{field.most:g}{unit}") if field.most is not None else "",
+        tool_texts.AT_LEAST.format(least=_amount(field.least, unit)) if field.least else "",
+        tool_texts.AT_MOST.format(most=_amount(field.most, unit)) if field.most is not None else "",
     ]
     kind = tool_texts.KINDS.get(field.kind.name, "") or tool_texts.FORM_NAMES.get(field.form, "")
     return ", ".join(filter(None, [kind, *bounds]))

@@ -475,7 +475,7 @@ def skills_of(plugins: Sequence[Plugin]) -> tuple[tuple[Skill, ...], tuple[str, 
     ]
     if len(named) > MAX_SKILLS:
         renamed.append(
-            f"{len(named) - MAX_SKILLS} skills are left out: the limit is {MAX_SKILLS} for all plug-ins together"
+            f"some skills are left out ({len(named) - MAX_SKILLS}): the limit is {MAX_SKILLS} for all plug-ins together"
         )
     return tuple(skill for skill, _ in named[:MAX_SKILLS]), tuple(renamed)
 

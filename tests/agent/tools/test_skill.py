@@ -88,7 +88,7 @@ async def test_a_long_file_is_read_in_pages() -> None:
     assert "Page 1 of 3." in first
     third = await said(tool, name="report", page=3)
     assert "".join(one.partition("\n\n")[2] for one in (first, second, third)) == text
-    with pytest.raises(ToolError, match=r"there is no page 4: SKILL\.md of report has 3"):
+    with pytest.raises(ToolError, match=r"there is no page 4: the last one of SKILL\.md of report is 3"):
         await said(tool, name="report", page=4)
 
 

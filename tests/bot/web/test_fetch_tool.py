@@ -207,7 +207,7 @@ async def test_a_long_page_is_read_in_pages_from_what_was_fetched_once_for_some_
         assert last.text.endswith("line 4999")
         assert first.references == last.references
         assert len(browser.world.requests) == 1
-        with pytest.raises(ToolError, match="there is no page 4: it has 3"):
+        with pytest.raises(ToolError, match="there is no page 4: the last one is 3"):
             await browser.fetch("http://a.example/x", page=4)
         await browser.clock.sleep(601)
         await browser.fetch("http://a.example/x")

@@ -255,7 +255,7 @@ async def test_a_long_text_is_read_whole_in_pieces_that_say_where_it_goes_on(wor
         start = int(more.rpartition(" ")[2].removesuffix(")"))
     assert read == whole
     assert await reads.piece(file("book.txt"), "here", "ann", 1, len(whole) + 1) == (
-        f"(there is nothing from character {len(whole) + 1:,} on: it has {len(whole):,})"
+        f"(there is nothing from character {len(whole) + 1:,} on: the last one is {len(whole):,})"
     )
 
 

@@ -19,6 +19,7 @@ from bot.tools.mcp.questions import (
     QuestionRefused,
     checked_question,
     fields_of,
+    limits_of,
     question_text,
     shown_value,
     values_of,
@@ -100,6 +101,22 @@ def test_what_stands_there_at_first_is_the_default_and_a_default_that_fits_is_wh
     for name, value in values.items():
         default = schema["properties"][name].get("default")
         assert value == (default.strip() if isinstance(default, str) and value != default else default)
+
+
+@pytest.mark.parametrize(
+    ("length", "typed", "wrong"),
+    [
+        ({"maxLength": 1}, "ab", "At most 1 character."),
+        ({"maxLength": 2}, "abc", "At most 2 characters."),
+        ({"minLength": 2}, "a", "At least 2 characters."),
+    ],
+)
+def test_the_limit_of_a_text_is_said_in_words_that_fit_its_number(
+    length: dict[str, Json], typed: str, wrong: str
+) -> None:
+    (field,) = fields_of(asked({"type": "object", "properties": {"code": {"type": "string", **length}}}).schema)
+    assert values_of([field], {"0": typed}) == ({}, {0: wrong})
+    assert limits_of(field) == wrong.rstrip(".").lower()
 
 
 ANY_JSON = st.recursive(
