@@ -107,10 +107,10 @@ NOBODY_ERASES = (
 STILL_ERASING = "The result is not known yet. `cogency audit` will show it as #{number}."
 ERASES = "This erases everything stored about {of}: {amounts}. You cannot undo this."
 ERASES_CHOICES = "Only preferences, accounts and records without text are stored about {of}. This erases them."
-ERASES_REPETITIONS = "This includes {count} in other threads that repeat it."
+ERASES_REPETITIONS = "This includes repetitions in other threads ({count})."
 ERASES_RELATED = (
-    "{count} elsewhere may say the same in other words, or be based on this data. They are not erased unless you "
-    "add --related."
+    "{count} elsewhere may say the same in other words, or be based on this data. Without --related, such messages are "
+    "not erased."
 )
 CHECK_PERSON = (
     "To verify this, run `cogency person export {of}`. It should find nothing. Audit entry #{number} shows "

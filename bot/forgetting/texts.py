@@ -64,7 +64,8 @@ def receipt_text(receipt: Receipt) -> str:
     if receipt.related:
         stays = counted(receipt.related, "message", "messages")
         done = (
-            f"{done} {stays} elsewhere may say the same in other words, or be based on what was forgotten. I kept them."
+            f"{done} {stays} elsewhere may say the same in other words, or be based on what was forgotten. I kept "
+            f"{_them(receipt.related)}."
         )
     if receipt.documents:
         done = f"{done} {_documents_stay(receipt.documents)}."

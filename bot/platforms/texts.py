@@ -483,7 +483,7 @@ INSTALL_ASKS = (
 )
 INSTALL_CLOSED = (
     "<h1>Cogency cannot be installed here right now</h1><p>The operator has not listed any workspaces that can "
-    "install it. Ask them to add yours.</p>"
+    "install it. Ask the operator to add yours.</p>"
 )
 INSTALL_DONE = (
     "<h1>Cogency is installed in {name}</h1><p>It answers within a few seconds. Invite it to a channel and mention "

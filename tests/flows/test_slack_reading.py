@@ -254,7 +254,7 @@ async def test_long_threads_are_read_in_a_bounded_number_of_calls_and_what_was_l
         calls = [one.method for one in talk.slack.state.calls[before:]]
         result = talk.results_of()["content"]
     assert calls.count("conversations.history") + calls.count("conversations.replies") <= 40
-    assert "PARTIAL, which the person must be told: there are long threads" in result
+    assert "PARTIAL, which the person must be told: some threads are long" in result
 
 
 async def test_who_has_told_the_bot_to_learn_nothing_is_left_out_and_counted() -> None:

@@ -38,7 +38,7 @@ NOT_ALLOWED: Final = "you may not read that channel's history: its managers woul
 NO_CONTENT: Final = (
     "You have no message content access on Discord: of others you see only messages that mention you. Say so."
 )
-LONG_THREADS: Final = "there are long threads, and not all of them was read."
+LONG_THREADS: Final = "some threads are long, and not all of their messages were read."
 UNREAD: Final = "Discord did not let you read on; what is older was not read."
 UNKNOWN: Final = "Discord does not tell now what that channel is, or who reads it; try again in a moment"
 SEPARATOR: Final = "/"

@@ -61,7 +61,7 @@ DIRECT: Final = (
 NO_THREAD: Final = "this question stands in no thread: give a link to the thread that is meant"
 INVITE: Final = "you are not in that channel: tell the person to write /invite @{bot} there"
 UNREAD: Final = "Slack did not let you read on ({why}); what is older was not read."
-LONG_THREADS: Final = "there are long threads, and not all of them was read."
+LONG_THREADS: Final = "some threads are long, and not all of their messages were read."
 LIMITED: Final = "Slack allows this app only a few messages a minute; what is older was not read."
 
 _ID: Final = re.compile(r"[CGD][A-Z0-9]{2,20}")

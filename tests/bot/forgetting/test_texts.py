@@ -19,6 +19,14 @@ def test_what_is_not_shown_is_counted_whatever_it_is() -> None:
     assert asked.endswith("- two boats\n- … and 4 more")
 
 
+def test_what_is_kept_elsewhere_is_named_in_singular_and_plural() -> None:
+    one, two = (
+        forgetting_texts.receipt_text(Receipt({"messages": 1}, 0, bytes_gone=True, related=count)) for count in (1, 2)
+    )
+    assert " 1 message elsewhere may say " in one
+    assert one.count("I kept it.") == two.count("I kept them.") == 1
+
+
 def test_nothing_more_is_named_where_everything_is_shown() -> None:
     counts = {"messages": 1, "facts": 1, "conversations": 1}
     asked = forgetting_texts.forget_question(
