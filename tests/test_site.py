@@ -22,7 +22,8 @@ HEADING: Final = re.compile(r"^#{1,6} (.+?)\s*$", re.MULTILINE)
 def headings(text: str) -> set[str]:
     """The anchors of a page, as GitHub makes them; the site's program makes the same of the headings that we write."""
     prose = "".join(re.sub(r"[^\n]", "x", part) if part.startswith("```") else part for _, part in parts(text))
-    said = (re.sub(r"\]\([^)]*\)|[`*_\[\]]", "", heading) for heading in HEADING.findall(prose))
+    # An underscore within a word is no emphasis, and stays: "COGENCY_ALLOW" has the anchor "cogency_allow".
+    said = (re.sub(r"\]\([^)]*\)|[`*\[\]]|\b_\B|\B_\b", "", heading) for heading in HEADING.findall(prose))
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in said}
 
 
