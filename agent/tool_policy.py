@@ -212,7 +212,7 @@ def _find_unknown(tools: str, who: str, where: str) -> str | None:
     return None
 
 
-NOT_FOUR: Final = "a row needs four words: tools, who, where, and yes, ask or no"
+NOT_FOUR: Final = "a row needs four words: tools, who, where, and an answer (yes, ask or no)"
 TOO_LONG: Final = "a row can have at most {most} characters"
 TOO_MANY: Final = "a table can have at most {most} rows; the other rows are ignored"
 NO_ANSWER: Final = "the last word of a row must be yes, ask or no, not {answer}"

@@ -227,7 +227,8 @@ def moved_addresses(settings: Settings) -> list[str]:
     in_dotenv = {shown.name: shown.value for shown in settings.shown if shown.origin is SettingOrigin.DOTENV}
     for name, sentence in ROUTE_SENTENCES.items():
         if name in in_dotenv:
-            sentences.append(sentence.format(name=name, value=in_dotenv[name]))
+            scheme = f"{name.partition('_')[0].lower()}://"
+            sentences.append(sentence.format(name=name, value=in_dotenv[name], scheme=scheme))
     return sentences
 
 

@@ -119,12 +119,12 @@ PAGE_SIGNED_OUT = ("You are signed out", "Use a new link to sign in again.")
 
 # What the store holds.
 
-VIEW_SPENDING = "Money and tokens"
+VIEW_SPENDING = "Spending and tokens"
 VIEW_SLOW = "Slow answers"
 VIEW_SCHEDULES = "Schedules"
 VIEW_PLACES = "Knowledge"
 DAYS = "{days} days"
-MEASURES = ("Money", "Tokens")
+MEASURES = ("Spending", "Tokens")
 BY_WORKSPACE = ("By workspace", "Workspace")
 BY_MODEL, BY_PERSON, BY_CHANNEL = ("By model", "Model"), ("By person", "Person"), ("By channel", "Channel")
 OTHERS = "others"
@@ -133,7 +133,7 @@ SPENT, SPENT_SAYS = "Spent", "{each} per day"
 MODEL_CALLS, UNPRICED = "Model calls", "{count:,} without a list price"
 TOKENS_IN, CACHED = "Input tokens", "{share:.0%} from vendors' caches"
 TOKENS_OUT, REASONED = "Output tokens", "{count:,} for reasoning"
-CHARTS = ("Money per day, by model", "Tokens per day, by model")
+CHARTS = ("Spending per day, by model", "Tokens per day, by model")
 CHART_SAYS = "One bar per day from {first} to {last}, split by model: {models}. The table below has the numbers."
 
 SLOW_PERIODS = {1: "24 hours", 7: "7 days"}

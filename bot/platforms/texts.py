@@ -302,7 +302,10 @@ FILES_BELOW = "Files from my answer:"
 # By Discord's code of a refusal, what somebody can do about it.
 DISCORD_REMEDIES = {
     50001: "Give my role the View Channel permission in that channel, or ask me elsewhere.",
-    50007: "This person does not accept direct messages from me. They can allow them in the server's privacy settings.",
+    50007: (
+        "This person does not accept direct messages from me. They can allow direct messages in their privacy settings "
+        "for the server."
+    ),
     50013: (
         "Give my role the Send Messages permission there (in threads: Send Messages in Threads), or ask me elsewhere."
     ),
@@ -576,7 +579,8 @@ NAME_SERVERS = (
 SHARDS_AUTO = "Set COGENCY_DISCORD_SHARDS=auto."
 TRY_LATER = "Try again later."
 TAKE_OVER_MANIFEST = (
-    'Run `cogency slack manifest`, paste the result under "App Manifest" on the app\'s page, and install the app again.'
+    "Run `cogency slack manifest`, with `--http URL` if the bot gets events over HTTP. Paste the result under "
+    '"App Manifest" on the app\'s page, and install the app again.'
 )
 SOCKET_MODE_ON = (
     'Turn on "Socket Mode" on the app\'s page, and create an app-level token with the connections:write scope under '
@@ -592,11 +596,12 @@ COMPARE_CONFIG = (
 )
 RENEW_CONFIG = "Create a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps. Each token lasts twelve hours."
 HTTP_OR_SOCKETS = (
-    "Run `cogency slack manifest --http URL` and apply the result to the app, or set SLACK_APP_TOKEN instead."
+    'To get events over HTTP, run `cogency slack manifest --http URL` and paste the result under "App Manifest" on the '
+    "app's page. To use Socket Mode, remove COGENCY_SLACK_HTTP and set SLACK_APP_TOKEN."
 )
 COPY_SLACK_AGAIN = "Copy it again from the app's OAuth & Permissions page. The app must be installed in the workspace."
 CHECK_NETWORK = "Check the network, the proxy and SLACK_API_BASE_URL. {error}"
-HTTP_MANIFEST = "Run `cogency slack manifest --http URL` and apply the result to the app."
+HTTP_MANIFEST = 'Run `cogency slack manifest --http URL` and paste the result under "App Manifest" on the app\'s page.'
 
 # Discord
 
@@ -643,14 +648,16 @@ FOR_YOURSELF = "For yourself: {link}"
 HTTPS_ADDRESS = "Slack needs an address that starts with https:// and does not contain ? or #"
 SOCKET_UNREACHABLE = "Slack's socket could not be reached."
 SOCKETS_CLOSED = "Slack's sockets are closed, and no new socket is open yet."
-SCOPES_LACKING = "{setting} lacks scopes ({names}). Apply manifests/slack.yaml to the app and install it again."
+SCOPES_LACKING = (
+    "{setting} lacks scopes ({names}). Add them on the app's OAuth & Permissions page, and install the app again."
+)
 SLACK_WHOLE_ORGANIZATION = (
     "{setting} belongs to an app that is installed in a whole organization, so it gives access to all of its "
     "workspaces. Install the app in each workspace separately, and use the token from there."
 )
 SLACK_APP_NOT_SERVED = (
-    "a request for the app %s was not accepted. Set its app_id in the COGENCY_SLACK_APPS file, or set the app's "
-    "request URLs to an address that ends in %s/NAME"
+    "a request for the app %s was not accepted. Add its app_id to the COGENCY_SLACK_APPS file, or end the app's "
+    "request URLs with %s/NAME, where NAME is the app's name in that file"
 )
 SLACK_APP_REVOKED = (
     "the app was uninstalled, or its token was revoked. Its data is erased after the number of days in "

@@ -26,7 +26,7 @@ class Section(StrEnum):
     STORAGE = "Storage"
     ANSWERS = "How it answers"
     ACCESS = "Who can ask, and how much"
-    BOUNDS = "Limits of answers and memory"
+    BOUNDS = "Limits on answers and memory"
     TOOLS = "Tools"
     WEB = "The web"
     KEYS = "Model API keys and addresses"

@@ -3,7 +3,10 @@
 DOTENV_UNREADABLE = "{dotenv} could not be read. Make it a UTF-8 text file that you have permission to read."
 DOTENV_LINE = "{dotenv}, line {line}: write NAME=value, or # before a comment."
 GOES_ELSEWHERE = "{name} is set to {address}. Questions go there{too}."
-GOES_THROUGH = "{name} in .env is set to {value}. Everything that the bot sends goes through this proxy."
+GOES_THROUGH = (
+    "{name} in .env is set to {value}. The bot's {scheme} connections to other machines go through this proxy, except "
+    "to the hosts in NO_PROXY."
+)
 TRUSTS = "{name} in .env is set to {value}. The issuer of these certificates can read what the bot sends."
 KEY_FROM_ELSEWHERE = (
     "{name} is set in {dotenv}, but {others} in the environment or another file. The key could go to a server that "

@@ -184,8 +184,8 @@ DISK_TAKEN = "; the database uses {taken}"
 DISK_ROOM = "Free some space. {needed} is enough for growth and for a copy during a backup or an upgrade."
 DISK_FILES = "only {files:,} more files can be created in {folder}"
 DISK_INODES = (
-    "Delete unneeded files from that folder. When a file system has no free inodes, it cannot store more files, even "
-    "if it has free space."
+    "Delete unneeded files from the file system of that folder. When a file system has no free inodes, it cannot "
+    "store more files, even if it has free space."
 )
 DISK_READ_ONLY = "the file system of {folder} is read-only"
 DISK_MOUNT = "Mount it as writable, or choose another place in COGENCY_DATABASE_URL."

@@ -163,8 +163,8 @@ Intents control which events Discord sends to the bot. You only need to turn on 
 _INTENTS_WHY: Final[Mapping[str, str]] = {
     "dm_messages": "To receive direct messages, with their edits and deletions.",
     "dm_reactions": "To receive 👍 and 👎 on the bot's answers in direct messages as feedback, and 🗑 to delete an answer.",
-    "guild_messages": "To receive mentions in channels and messages in the bot's threads, with edits and deletions. The bot "
-    "applies these to waiting questions and to what it remembers.",
+    "guild_messages": "To receive mentions in channels and messages in the bot's threads, with edits and deletions. If a message "
+    "is edited or deleted, the bot updates waiting questions and what it remembers.",
     "guild_reactions": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
     "guilds": "To know channels, threads and roles. They show who can read a place, which decides which messages the bot can use there. If a channel "
     "is deleted, the bot erases its messages. If a server removes the bot, the bot erases the "

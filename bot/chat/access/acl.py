@@ -137,7 +137,9 @@ def parse_model_access(value: str) -> Mapping[str, Entries]:
 def parse_entry(piece: str) -> AccessEntry:
     kind, _, id_ = (part.strip() for part in piece.partition(":"))
     if kind.casefold() not in set(AccessKind) or not id_ or not id_.isascii() or any(map(str.isspace, id_)):
-        raise ValueError("must be team:ID, channel:ID, role:ID or person:ID, separated by commas")
+        raise ValueError(
+            "must be a list of entries separated by commas, each team:ID, channel:ID, role:ID or person:ID"
+        )
     return AccessEntry(AccessKind(kind.casefold()), id_)
 
 

@@ -219,7 +219,7 @@ SILENT: Final = "it contains no audible speech"
 
 def too_large(what: str, limit: int) -> str:
     """Return the reason for a file that exceeds `limit`, in bytes."""
-    return f"{what} can have at most {limit // 1_000_000} MB"
+    return f"it is too large: the limit for {what} is {limit // 1_000_000} MB"
 
 
 def not_read(media_type: str, size: int, reason: str) -> str:

@@ -66,7 +66,7 @@ _KIND_NAMES: Final = {
     FileKind.PICTURE: "a picture",
     FileKind.PDF: "a PDF",
     FileKind.OFFICE: "an office file",
-    FileKind.SOUND: "a sound",
+    FileKind.SOUND: "an audio file",
 }
 NO_DOCUMENTS: Final = frozenset({FileKind.PICTURE, FileKind.SOUND, FileKind.OTHER})
 DOCUMENT_S: Final = 60.0  # For one document to learn, while its person watches an indicator
@@ -278,7 +278,7 @@ class AttachmentReader:
         kind, data = fetched
         # PDF and Office files have a limit in the reader process; text would be decoded here.
         if kind in {None, FileKind.TEXT, FileKind.HTML} and len(data) > (limit := _byte_limit(kind, request)):
-            return ReadDocument(why=kinds.too_large("a text", limit))
+            return ReadDocument(why=kinds.too_large("a text file", limit))
         match kind:
             case FileKind.PDF:
                 return await read_document(self._reader, ReadAs.PDF, data, person, request.time_left)

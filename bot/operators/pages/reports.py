@@ -89,7 +89,7 @@ def _choice(query: Mapping[str, str], name: str, known: Sequence[str]) -> str:
     return query[name] if query.get(name) in known else known[0]
 
 
-# Money and tokens.
+# Spending and tokens.
 
 
 async def spending(reports: OperatorReports, clock: Clock, names_of: NamesOf, query: Mapping[str, str]) -> ViewAnswer:

@@ -117,7 +117,7 @@ class PluginFolder:
                 path, f"is not valid JSON: {error.msg[:100]}, column {error.colno}", error.lineno
             ) from None
         except ValueError:  # NaN, Infinity, or a number of thousands of digits
-            raise PluginFault(path, "contains a number that JSON does not allow") from None
+            raise PluginFault(path, "contains NaN, Infinity or a number with too many digits") from None
 
     def files(self, path: str, limit: int, depth: int) -> Listing:
         """Return the first `limit` files below a folder, up to `depth` folders deep, without links."""

@@ -308,7 +308,10 @@ def servers_of(
             else:
                 configs += [config] if config is not None else []
     unknown = [name for name in own.of_plugins if name.lower() not in taken] if is_complete else []
-    problems += [f'"plugins" names {name!r}, which is not a server of a plug-in in use' for name in unknown]
+    problems += [
+        f'the COGENCY_MCP file has settings for {name!r} under "plugins", but no plug-in in use has such a server'
+        for name in unknown
+    ]
     return PluginServers(tuple(configs), tuple(problems))
 
 

@@ -145,7 +145,10 @@ def test_a_proxy_and_authorities_of_env_are_said_before_keys_are_asked_for(tmp_p
     authority = self_signed(tmp_path, "proxy.example")
     file = dotenv_with(tmp_path, HTTPS_PROXY="http://ann:p%40ss@proxy.example:3128", SSL_CERT_FILE=str(authority))
     said = [
-        f"HTTPS_PROXY in .env is set to {PROXY}. Everything that the bot sends goes through this proxy.",
+        (
+            f"HTTPS_PROXY in .env is set to {PROXY}. The bot's https:// connections to other machines go through this "
+            "proxy, except to the hosts in NO_PROXY."
+        ),
         f"SSL_CERT_FILE in .env is set to {authority}. The issuer of these certificates can read what the bot sends.",
     ]
     assert moved_addresses(load_settings({}, file)) == said

@@ -429,7 +429,10 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "COGENCY_ALLOW",
             "everybody",
-            "COGENCY_ALLOW must be team:ID, channel:ID, role:ID or person:ID, separated by commas.",
+            (
+                "COGENCY_ALLOW must be a list of entries separated by commas, each team:ID, channel:ID, role:ID or "
+                "person:ID."
+            ),
         ),
         ("COGENCY_LOG_LEVEL", "loud", "COGENCY_LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR."),
         ("COGENCY_SLACK_STREAM", "channels", "COGENCY_SLACK_STREAM must be one of dm, everywhere, off."),

@@ -159,7 +159,7 @@ def test_a_model_that_no_rule_names_is_open_to_everyone() -> None:
 
 @pytest.mark.parametrize("wrong", ["T1", "team", "team:", "server:T1", "person:Ann Lee", "team:T1 channel:C1"])
 def test_an_invalid_list_is_reported_without_its_value(wrong: str) -> None:
-    with pytest.raises(ValueError, match="must be team:ID, channel:ID") as caught:
+    with pytest.raises(ValueError, match="each team:ID, channel:ID") as caught:
         parse_entries(wrong)
     assert wrong not in str(caught.value).replace("team:ID", "")
 
@@ -170,7 +170,7 @@ def test_other_invalid_settings_say_what_they_must_be() -> None:
     for wrong in ("{", "{}", '["a"]', '{"m": 1}'):
         with pytest.raises(ValueError, match="must be a JSON object that maps each model"):
             parse_model_access(wrong)
-    with pytest.raises(ValueError, match="must be team:ID"):
+    with pytest.raises(ValueError, match="each team:ID"):
         parse_model_access('{"m": "U1"}')
     for wrong in ("Ann Lee", ",", "ü", "boss", "U1,boss", "@boss", "u0123", "discord:ann", "<@U1>"):
         with pytest.raises(ValueError, match="must be user IDs"):

@@ -298,7 +298,9 @@ def test_what_tools_do_says_the_operator_or_else_the_manifest(tmp_path: Path) ->
     found = started(root, json.dumps(own))
     assert found.configs[0].effect_of("get") is ToolEffect.IRREVERSIBLE
     assert found.configs[0].for_team
-    assert found.problems == ("\"plugins\" names 'gone', which is not a server of a plug-in in use",)
+    assert found.problems == (
+        "the COGENCY_MCP file has settings for 'gone' under \"plugins\", but no plug-in in use has such a server",
+    )
     assert started(root, json.dumps({"plugins": {"office-wiki": {"disabled": True}}})).configs == ()
     for words, says in (({"command": "rm"}, "is not valid here"), ({"effect": "reads"}, "is not a valid field")):
         write(root, {"plugin.json": of_ours(words)})
