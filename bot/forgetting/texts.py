@@ -117,7 +117,7 @@ ABOUT_TOO_SHORT = (
     "Use a word of at least {limit} letters ({limit_cjk} in Chinese, Japanese or Korean). Shorter words appear in "
     "nearly everything."
 )
-OTHERS = "not shown here, because other people can read this place"
+OTHERS = "not shown here, because other people can read this conversation"
 FORGET_CHANGED = "What you asked me to forget has changed since the preview. Nothing is erased yet."
 FORGETTING = "I am still forgetting what you asked me to forget earlier. Wait until it is done, then ask again."
 FORGET_STOPPED = "I stopped the search. Nothing was forgotten."

@@ -284,7 +284,7 @@ NO_ANSWER_THERE = "I cannot answer that message where it was posted."
 IT_IS_TIME = "**It is time:**"
 AT_IT = "**I am working on it.** Press Ctrl-C to stop. If you close this window, I continue in your next chat."
 # Why something that somebody had me do at a time is not done any more.
-SCHEDULE_PERSON_GONE = "Your account there is no longer active."
+SCHEDULE_PERSON_GONE = "Your account is no longer active."
 SCHEDULE_LEFT = "You left that channel or can no longer read it."
 SCHEDULE_LEFT_SERVER = "You are no longer a member of that server."
 SCHEDULE_ARCHIVED = "That channel or thread is archived."

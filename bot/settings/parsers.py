@@ -60,7 +60,7 @@ def _split(value: str, first: str) -> SplitResult:
     if "]" in parts.netloc and _BRACKETED.fullmatch(parts.netloc.rpartition("@")[2]) is None:
         raise ValueError(f"is not a valid address; write it like {first}://[::1]:8080")
     if any(character.isspace() or not character.isprintable() for character in value):
-        raise ValueError("contains a space; write the address without spaces")
+        raise ValueError("contains a space or an invisible character; write the address without it")
     return parts
 
 

@@ -353,7 +353,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "document": Stored(
             "a file or a page that someone added with `/learn` or `cogency learn`: its name and link, who added it, and when",
             "until someone removes it, or its place is deleted",
-            but="A channel's documents stay, without the name of the person who added them",
+            but="The documents of a channel are the exception: they stay, without the name of the person who added them",
         ),
         "passage": Stored("a section of a document's text", "as long as the document is stored"),
     },

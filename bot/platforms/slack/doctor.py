@@ -117,7 +117,8 @@ def granted_scopes(facts: SlackFacts) -> list[Finding]:
 def delivery(facts: SlackFacts) -> list[Finding]:
     transport = facts.app.delivery
     if isinstance(transport, HttpEvents):
-        return [good(f"Slack sends events over HTTP to {transport.host}:{transport.port}{events_path(facts.app.name)}")]
+        where = f"{transport.host}:{transport.port}{events_path(facts.app.name)}"
+        return [good(f"the bot gets Slack's events over HTTP; it listens on {where}")]
     match facts.socket:
         case SlackRefused(code=code):
             sentence = f"Socket Mode does not work with {facts.app.setting('SLACK_APP_TOKEN')} ({code})"

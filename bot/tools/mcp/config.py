@@ -290,7 +290,7 @@ class ServerEntry:
             self._fail('"audience" must be "asker" or "team"')
         seconds = float(timeout) if isinstance(timeout, int | float) and not isinstance(timeout, bool) else 0.0
         if timeout is not None and not 0 < seconds <= MAX_TIMEOUT_S:
-            self._fail(f'"timeout_s" must be a number of seconds, at most {MAX_TIMEOUT_S:g}')
+            self._fail(f'"timeout_s" must be a number of seconds greater than 0 and at most {MAX_TIMEOUT_S:g}')
         return self._effects(), audience == "team", seconds or None
 
     def _stdio(self, folder: Path, environment: Mapping[str, str]) -> StdioReach:

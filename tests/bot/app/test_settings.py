@@ -538,7 +538,11 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             "OPENAI_BASE_URL must not contain a user name or password; API keys have their own settings.",
         ),
         ("OPENAI_BASE_URL", f"https://host/v1?key={HIDDEN}", 'OPENAI_BASE_URL must not contain "?" or "#".'),
-        ("OPENAI_BASE_URL", "https://ho st/v1", "OPENAI_BASE_URL contains a space; write the address without spaces."),
+        (
+            "OPENAI_BASE_URL",
+            "https://ho st/v1",
+            "OPENAI_BASE_URL contains a space or an invisible character; write the address without it.",
+        ),
         (
             "SLACK_API_BASE_URL",
             "http://host:port/api",
