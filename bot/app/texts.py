@@ -109,8 +109,8 @@ ERASES = "This erases everything stored about {of}: {amounts}. You cannot undo t
 ERASES_CHOICES = "Only preferences, accounts and records without text are stored about {of}. This erases them."
 ERASES_REPETITIONS = "This includes repetitions in other threads ({count})."
 ERASES_RELATED = (
-    "{count} elsewhere may say the same in other words, or be based on this data. Without --related, such messages are "
-    "not erased."
+    "{count} elsewhere may say the same thing in other words, or be based on this data. Without --related, such "
+    "messages are not erased."
 )
 CHECK_PERSON = (
     "To verify this, run `cogency person export {of}`. It should find nothing. Audit entry #{number} shows "

@@ -64,8 +64,8 @@ def receipt_text(receipt: Receipt) -> str:
     if receipt.related:
         stays = counted(receipt.related, "message", "messages")
         done = (
-            f"{done} {stays} elsewhere may say the same in other words, or be based on what was forgotten. I kept "
-            f"{_them(receipt.related)}."
+            f"{done} {stays} elsewhere may say the same thing in other words, or be based on what was forgotten. I "
+            f"kept {_them(receipt.related)}."
         )
     if receipt.documents:
         done = f"{done} {_documents_stay(receipt.documents)}."
@@ -126,7 +126,7 @@ ERASING = "Erasing. This can take a while. I will post here when it is done."
 FORGET_UNREADABLE = "This button is too old. Use `/forget` again."
 # No preview counts choices: whoever has asked once may have made some.
 NOTHING_BUT_CHOICES = (
-    "I do not store anything that you wrote and know nothing about you. Do you also want me to forget your "
+    "I have nothing that you wrote, and I know nothing about you. Do you also want me to forget your "
     "preferences, such as your model?"
 )
 
@@ -163,7 +163,7 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
 def related_words(preview: Preview) -> str:
     """The sentence about messages that are possibly derived from what is erased, and why each may be."""
     same = counted(preview.related.count - preview.in_view, "message", "messages")
-    said_again = f"{same} elsewhere may say the same in other words."
+    said_again = f"{same} elsewhere may say the same thing in other words."
     if not preview.in_view:
         return said_again
     are_all = preview.related.count == preview.in_view

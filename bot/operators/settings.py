@@ -51,7 +51,7 @@ class OperatorSettings:
         section=Section.ANSWERS,
         description=(
             "Also serve Prometheus metrics, at /metrics on the address in COGENCY_HEALTH: on or off. The metrics "
-            "contain counts, times and costs, but no messages or names."
+            "contain counts, times and costs, but no messages and no names of people or channels."
         ),
     )
     page: tuple[str, int] | None = setting(

@@ -331,7 +331,7 @@ def _add_people(commands: _Commands, kind: str) -> None:
         command.add_argument("--yes", action="store_true", help="erase without asking")
     erase.add_argument("--replies", action="store_true", help="also delete the bot's answers on the platform")
     erase.add_argument(
-        "--related", action="store_true", help="also erase messages that may say the same in other words"
+        "--related", action="store_true", help="also erase messages that may say the same thing in other words"
     )
     for command in (find, export, erase, confirm):
         command.set_defaults(kind=kind)

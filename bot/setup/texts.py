@@ -95,8 +95,8 @@ BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 to
 LOOKING_AT = "checking {names}"
 CHECK_SAYS = "It shows what the model can do and gives a recommendation."
 ASK_READS = (
-    "Without a question, it reads one from standard input. The exit code is 0 if the model answered, and 69 if it "
-    "could not."
+    "Without a question, it reads one from standard input. The exit code is 0 if the model answered, 69 if the "
+    "model failed or is unavailable, and 1 if the answer was stopped."
 )
 WORKS_BESIDE = "You can run it while the bot is running."
 CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists the actions that need a second operator."
@@ -170,7 +170,7 @@ FILES_CLOSED = "nobody else on this machine can read or replace the secrets and 
 ROOTS_FILE = "Root created {file}. Change the program or script that creates the file to restrict its permissions."
 FOLDER_WRITABLE = "{who} can write to {folder} and replace {file}"
 FOLDER_CLOSE = "Run `chmod go-w {folder}`."
-FIXED_RIGHTS = "{file} is now private to you (mode {after}, before {before})"
+FIXED_RIGHTS = "{file} is now private to you (mode {after}, was {before})"
 FIXED_VERSION = "{where} was upgraded from version {before} to {after}; the backup from before the upgrade is {file}"
 FIX_LINK = "{file} is a link, so the permissions of its target were not changed"
 FIX_FAILED = "the permissions of {file} were not changed ({reason})"

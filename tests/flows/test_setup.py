@@ -244,7 +244,7 @@ async def test_doctor_mends_the_rights_of_files_when_it_is_asked_to_and_says_so_
     assert fixed == {
         "level": "fixed",
         "where": "Settings",
-        "what": ".env is now private to you (mode 600, before 644)",
+        "what": ".env is now private to you (mode 600, was 644)",
         "remedy": "",
     }
     assert {frozenset(one) for one in others} == {frozenset(fixed)}, "each finding has the same fields"

@@ -35,8 +35,8 @@ class AccessSettings:
         description=(
             "Who can use the bot: IDs of teams (workspaces or servers), channels, roles (in Slack: user groups, S…) "
             "and people, separated by commas. If you list teams, channels or roles, a person must match each kind "
-            "that you list. People whom you list always have access. Default: every member of a workspace or server "
-            "with the bot."
+            "that you list. People whom you list always have access, unless COGENCY_DENY excludes them. Default: every "
+            "member of a workspace or server with the bot."
         ),
         example="team:T0123,channel:C0123,role:1234567890,person:U0123",
     )

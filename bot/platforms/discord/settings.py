@@ -101,8 +101,8 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: IDs of roles whose members are admins, in addition to the server's owner and administrators, "
-            "separated by commas."
+            "Discord: IDs of roles, separated by commas. Members with these roles are admins, in addition to the "
+            "server's owner and administrators."
         ),
         example="123456789012345678",
     )

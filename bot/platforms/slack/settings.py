@@ -53,7 +53,9 @@ _SLACK_GROUP = re.compile(r"S[A-Z0-9]+", re.ASCII)
 def slack_app(value: str) -> str:
     """Parse the name of one of several apps."""
     if not _APP_NAME.fullmatch(value):
-        raise ValueError('can have up to 32 lowercase letters, digits or "-", as in acme-eu')
+        raise ValueError(
+            'must be 1 to 32 lowercase letters, digits or "-", and begin and end with a letter or digit, as in acme-eu'
+        )
     return value
 
 

@@ -75,7 +75,7 @@ WRONG = {
     "[acme\n": r"apps.toml is not valid TOML: .*line 1",
     "": r"apps.toml does not describe any apps",
     "acme = 1": r"apps.toml, app acme: it must be a table",
-    "[Acme]": r"apps.toml, app Acme: its name can have up to 32 lowercase letters",
+    "[Acme]": r"apps.toml, app Acme: its name must be 1 to 32 lowercase letters",
     "[a]\ntoken = 'x'": r"apps.toml, app a: token is not a valid key; the valid keys are bot_token, ",
     "[a]\napp_id_file = 'x'": r"app a: app_id_file is not a valid key",
     "[a]\nbot_token = 'xoxp-1'": r'apps.toml, app a: bot_token must start with "xoxb-"',

@@ -96,7 +96,7 @@ async def test_what_may_say_the_same_elsewhere_is_shown_and_falls_only_with_the_
         )
         assert "- Not with that organ." in question.text
         receipt = await service.forget(ANN, question.wider if wider else question.token)
-        assert ("elsewhere may say the same in other words" in receipt.text) is not wider
+        assert ("elsewhere may say the same thing in other words" in receipt.text) is not wider
         left = await store.conversations.history("later", before_turn=99, limit=9)
         assert [one.text for one in left] == ["may I drink?", "Not with that organ."][: 1 if wider else 2]
 

@@ -146,8 +146,8 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
             Receipt({"messages": 2}, 0, bytes_gone=True, related=2),
             (
                 "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored, and "
-                "their bytes are gone from the database files. 2 messages elsewhere may say the same in other words, "
-                "or be based on what was forgotten. I kept them."
+                "their bytes are gone from the database files. 2 messages elsewhere may say the same thing in other "
+                "words, or be based on what was forgotten. I kept them."
             ),
         ),
         (
