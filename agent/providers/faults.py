@@ -114,8 +114,11 @@ class Fault:
 
     @property
     def of_memory(self) -> bool:
-        """Whether the machine of a local server has too little memory for the model: asking again does not help."""
-        return self.status >= 500 and self.mentions("more system memory", "out of memory", "cudamalloc failed")
+        """Whether the machine of a local server has too little memory for the model: asking again does not help.
+
+        In the words of Ollama and llama.cpp: a vendor whose machine is short of memory may answer the next time.
+        """
+        return self.status >= 500 and self.mentions("more system memory", "cudamalloc failed")
 
     @property
     def is_unexplained(self) -> bool:

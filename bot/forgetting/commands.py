@@ -56,7 +56,8 @@ async def forget(service: ForgetQuestions, call: declaration.CommandCall) -> Pan
     subject = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
     if not subject:
         in_thread = bool(asker.thread)
-        text = " ".join([forgetting_texts.forget_which(in_thread=in_thread), *(() if in_thread else (NO_THREAD_HERE,))])
+        which = forgetting_texts.forget_which(in_thread=in_thread)
+        text = which if in_thread else f"{which} {NO_THREAD_HERE}"
         return Panel(text, (*choices(thread=in_thread), KEEP), takes_words=True)
     answer = await service.ask(asker, subject, show_progress)
     zone = await call.caller.ask_zone(_ZONE + " ".join(subject.split())) if answer.by_clock else None

@@ -16,8 +16,8 @@ class MemorySettings:
         3_000,
         section=Section.BOUNDS,
         description=(
-            "Maximum number of tokens to send to the model for all of these together: facts, past threads, temporary "
-            "notes about the conversation, who asks, and the time."
+            "Maximum number of tokens for what the bot adds to a question: facts, past threads, notes about the "
+            "conversation, the person's name and the time."
         ),
     )
     """Apart from history; more would leave too little for the question."""

@@ -350,7 +350,7 @@ def _add_plugins(commands: _Commands) -> None:
     remove = commands.add(Subcommand.PLUGINS_REMOVE, "remove a plug-in", setup_texts.PLUGINS_REMOVE_SAYS)
     add.add_argument("path", type=Path, metavar="PATH", help="its folder")
     check.add_argument(
-        "path", type=Path, nargs="?", metavar="PATH", help=("the plug-in's folder (default: all plug-ins in use)")
+        "path", type=Path, nargs="?", metavar="PATH", help="the plug-in's folder (default: all plug-ins in use)"
     )
     check.add_argument("--connect", action="store_true", help=setup_texts.CONNECT_SAYS)
     remove.add_argument("name", metavar="NAME", help="the name from `cogency plugins list`")

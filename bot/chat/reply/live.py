@@ -296,7 +296,7 @@ class LiveReply:
                 await self._clock.sleep(min(limited.retry_after_s, SLEEP_S))
         except CogencyError as error:
             log.info(
-                ("turn %d: the waiting request could not be shown, so the person sees it only with the command: %s"),
+                "turn %d: the waiting request could not be shown, so the person sees it only with the command: %s",
                 self._turn,
                 error,
             )

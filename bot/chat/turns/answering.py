@@ -323,7 +323,7 @@ class Answering:
                     await surface.show_waiting(turn)
         except CogencyError as error:
             log.info(
-                ("turn %d: the waiting request could not be shown, so the person sees it only with the button: %s"),
+                "turn %d: the waiting request could not be shown, so the person sees it only with the button: %s",
                 turn,
                 error,
             )

@@ -51,7 +51,7 @@ def manifest(
     """
     request = {"request_url": _request_url(url, app)} if url else {}
     if not 0 < len(name) <= NAME_CHARS or not name.isprintable() or name.isspace():
-        raise ValueError(f"must have 1 to {NAME_CHARS} characters")
+        raise ValueError(f"the name must have 1 to {NAME_CHARS} printable characters")
     return {
         "_metadata": {"major_version": 2},
         "display_information": {

@@ -325,7 +325,7 @@ class McpServer:
         questions = request.questions if request is not None else self._given_up.sole(open_questions)
         if questions is None:
             log.info(
-                ("MCP server %s: it asked a question without naming its call, so nobody was asked"), self.config.name
+                "MCP server %s: it asked a question without naming its call, so nobody was asked", self.config.name
             )
             return types.ElicitResult(action="cancel")
         return await questions.elicit(params)

@@ -296,7 +296,7 @@ def servers_of(
             if len(own.servers) + len(configs) == MAX_SERVERS:
                 problems.append(
                     f"{plugin.name}: server {server.name[:40]!r} is left out: the limit is {MAX_SERVERS} servers "
-                    f"for all plug-ins together"
+                    "for all plug-ins together"
                 )
                 break
             name = safe_name(plugin.name, server.name, taken)
@@ -359,10 +359,8 @@ def _config(
         if sys.platform != "win32" and path.stat().st_mode & stat.S_IWOTH:
             raise PluginFault(
                 str(path),
-                (
-                    "can be changed by every user of this machine, who could then run programs as the bot: run `chmod "
-                    "o-w` on it"
-                ),
+                "can be changed by every user of this machine, who could then run programs as the bot: run `chmod o-w` "
+                "on it",
             )
     if not isinstance(config.reach, StdioReach):
         return config
@@ -472,7 +470,7 @@ def skills_of(plugins: Sequence[Plugin]) -> tuple[tuple[Skill, ...], tuple[str, 
     named = list(unique_names([skill for plugin in plugins for skill in plugin.skills]))
     renamed = [
         f"{skill.plugin}: its skill {first.name!r} was renamed to {skill.name!r}, because {first.plugin} already has "
-        f"a skill with that name"
+        "a skill with that name"
         for skill, first in named
         if first is not None
     ]

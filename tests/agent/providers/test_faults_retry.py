@@ -39,6 +39,8 @@ def test_an_empty_account_is_not_a_rate_limit() -> None:
         (Fault(FaultKind.UNREACHABLE), False),
         (Fault(FaultKind.UNREACHABLE, should_retry=True), True),
         (answered(500, should=False), False),
+        (Fault(FaultKind.ANSWERED, 500, message="model requires more system memory (9 GiB) than is available"), False),
+        (Fault(FaultKind.ANSWERED, 500, message="CUDA out of memory on one of the vendor's machines"), True),
         (answered(400, should=True), True),
     ],
 )

@@ -29,6 +29,7 @@ from bot.python.engine import RunFile
 from bot.python.result_files import result_files
 from tests.examples import examples
 from tests.fakes import documents, pdfs
+from tests.fakes.link_pieces import LINK_PIECES
 
 EVIL = "https://evil.example/x"
 
@@ -250,27 +251,8 @@ def test_notes_that_load_pictures_are_not_handed_over(text: str) -> None:
 NOTES = st.lists(
     st.sampled_from(
         [
-            *(
-                "![",
-                "[",
-                "]",
-                "(",
-                ")",
-                "](",
-                "]:",
-                "<",
-                ">",
-                "!",
-                "\\",
-                "/",
-                " ",
-                "\n",
-                "`",
-                "```",
-                ":",
-                "words",
-                "\n\n",
-            ),
+            *LINK_PIECES,
+            *("![", "```"),
             *("https://", "https:", "//", "&colon;", "&#104;ttps:", "&#x2f;", "&Tab;", "\t", "\n> ", "> ", "- ", "1. "),
             *("](\n> ", "](\n  ", "![a][1]", "![1]", "[1]: ", "[1]:\n", "![a](https:", "](<https:", "    ", EVIL),
         ]

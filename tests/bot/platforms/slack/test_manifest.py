@@ -220,7 +220,7 @@ def test_an_address_that_slack_does_not_take_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("name", ["", " ", "C" * 36, "a\nb"])
 def test_a_name_that_slack_does_not_take_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="must have 1 to 35 characters"):
+    with pytest.raises(ValueError, match="the name must have 1 to 35 printable characters"):
         manifest(name=name)
 
 
