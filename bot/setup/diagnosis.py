@@ -33,6 +33,7 @@ from agent.providers.http_client import Http, TransportError, Untrusted, proxy_f
 from bot.app.from_settings import app_secret_files, no_traces, sends_traces
 from bot.app.settings import Settings
 from bot.chat.findings import Finding, Level, clock_finding
+from bot.chat.network.tunnel import ProxyRefused, dial_through
 from bot.chat.texts import operating as operating_texts
 from bot.chat.texts.formatting import counted
 from bot.settings.sources import group_name, is_own_group, named_file, owner_name
@@ -40,7 +41,6 @@ from bot.setup import texts as setup_texts
 from bot.tools import texts as tool_texts
 from bot.tools.mcp.config import HttpReach
 from bot.tools.mcp.settings import MCP, mcp_file
-from bot.web.tunnel import ProxyRefused, dial_through
 from store.backup import backup
 from store.engine import database_beside, look_at, open_store
 from store.migrations import HEAD

@@ -19,7 +19,7 @@ from bot.web import texts as web_texts
 from bot.web.settings import WebSettings
 
 if TYPE_CHECKING:
-    from bot.web.fetching import Route
+    from bot.chat.network.connections import Route
     from bot.web.search_engines import SearchEngine
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def page_reader(settings: WebSettings, clock: Clock) -> ReadPage | None:
 
 def _route(settings: WebSettings) -> "Route":
     from agent.providers.http_client import proxy_for  # noqa: PLC0415 -- only who uses the web loads it
-    from bot.web.fetching import Route  # noqa: PLC0415 -- only who uses the web loads it
+    from bot.chat.network.connections import Route  # noqa: PLC0415 -- only who uses the web loads it
 
     return Route(proxy_for, settings.proxy_resolves)
 

@@ -20,8 +20,9 @@ from agent.ports.clock import Clock
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.tools.skill import split_pages
 from bot.chat.attachments.reader import Reader
-from bot.web.fetching import DIRECT, Fetcher, FetchLimits, Route, SystemResolver
-from bot.web.guard import Networks, WebGuard, WebRefused
+from bot.chat.network.connections import DIRECT, Route, SystemResolver
+from bot.chat.network.guard import Networks, WebGuard, WebRefused
+from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.page_text import PageReader, WebPage
 
 PAGE_CHARS: Final = 18_000  # The limit of a result, less its heading

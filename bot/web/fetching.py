@@ -1,11 +1,7 @@
-"""Fetches web pages within limits. The only module of `bot.web` that opens connections.
+"""Fetches web pages within limits, over connections that are guarded (`bot.chat.network.connections`).
 
 Rules.
-- A name is resolved here, once; every address that it resolves to is checked (`bot.web.guard`), and the connection goes
-  to one of these. TLS is verified against the name. Each redirect repeats all of that.
-- A proxy is asked to connect to the address that was checked. Only if the operator says that the proxy resolves names
-  and keeps its own network closed (`Route.resolves`), it is asked by name; a name that resolves here is checked all the
-  same. Hosts of the operator's own network are reached directly.
+- Each redirect is checked as the first address is.
 - No cookie is stored or sent, no credential, and no referrer.
 - Content by others cannot lead the bot into the operator's own network: redirects from the public web into it are
   refused, and its hosts have to be named by the asker.
@@ -13,17 +9,14 @@ Rules.
 """
 
 import asyncio
-import socket
 import ssl
 import zlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
-from ipaddress import ip_address
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from urllib.parse import urljoin
 
 import h11
@@ -31,15 +24,18 @@ from cachetools import TTLCache
 
 from agent.ports.clock import Clock
 from bot.chat.attachments.kinds import PICTURES, TELLS_NOTHING, FileKind, announced, is_office, plain_type
-from bot.web.guard import MAX_ADDRESS_CHARS, NO_NAME, TOO_LONG, Guard, Target, WebRefused
+from bot.chat.network.connections import (
+    DIRECT,
+    Admitted,
+    ConnectLimits,
+    Dial,
+    GuardedConnections,
+    Resolve,
+    Route,
+    dial,
+)
+from bot.chat.network.guard import MAX_ADDRESS_CHARS, TOO_LONG, Guard, Target, WebRefused
 from bot.web.robots_txt import NOTHING_ALLOWED, Robots, parse_robots, product
-from bot.web.tunnel import ProxyRefused, dial_through
-
-# Returns the addresses that a name resolves to. Raises OSError.
-Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
-Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-# Connects to an IP address and a port, with TLS for a name. Raises OSError.
-Dial: TypeAlias = Callable[[str, int, ssl.SSLContext | None, str | None], Awaitable[Streams]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,6 @@ class FetchLimits:
 
 
 AT_ONCE: Final = 8  # Concurrent fetches of a process: eighty megabytes at worst
-RESOLVERS: Final = 4  # Threads for name resolution, so that a slow or missing answer delays no other
 PIECE: Final = 65_536
 MAX_SITES: Final = 500
 ROBOTS_S: Final = 3600.0  # How long a site's robots.txt is cached; RFC 9309 allows a day
@@ -70,16 +65,12 @@ MAX_INTERIM: Final = 10  # Interim responses (103 Early Hints), which a server c
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 TOO_LATE: Final = "it did not respond completely within {seconds:g} seconds"
-UNREACHABLE: Final = "it could not be reached"
-BY_THE_PROXY: Final = "this network's proxy could not connect to it ({status})"
 NO_HTTP: Final = "the server did not respond with valid HTTP"
-NOT_TRUSTED: Final = "its certificate could not be verified for {host}"
 TOO_MANY_REDIRECTS: Final = "it redirects more than {redirects} times"
 ROBOTS: Final = "the site does not allow programs to read it (robots.txt)"
 INTO_OWN: Final = "it redirects into the operator's own network, which a public address is not allowed to do"
 NOT_NAMED: Final = "it is in the operator's own network, so it is read only if the person names {host} themselves"
 TOO_LARGE: Final = "it is larger than {megabytes:g} MB"
-LEADS_TO_UNPROVEN: Final = "it redirects to an address whose certificate could not be verified"
 NO_PAGE: Final = "it is {kind}, which cannot be read as text"
 A_FILE: Final = "a file"
 # The types that may be named in a refusal, which is the program's own sentence: a site chooses the type that it sends,
@@ -132,49 +123,6 @@ class KnownVersion:
     modified: str
 
 
-def _directly(_address: str) -> None:
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """`proxy`: returns the proxy for an address, None for none. `resolves`: whether proxies resolve names, and refuse
-    to connect to the operator's own network.
-    """
-
-    proxy: Callable[[str], str | None] = _directly
-    resolves: bool = False
-
-
-DIRECT: Final = Route()
-
-
-async def dial(address: str, port: int, tls: ssl.SSLContext | None, name: str | None) -> Streams:
-    return await asyncio.open_connection(address, port, ssl=tls, server_hostname=name)
-
-
-class SystemResolver:
-    """Resolves names as the machine does, in threads of its own."""
-
-    def __init__(self) -> None:
-        self._threads: ThreadPoolExecutor | None = None
-
-    async def __call__(self, name: str, port: int) -> Sequence[str]:
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(RESOLVERS, "names")
-        loop = asyncio.get_running_loop()
-        addresses = await loop.run_in_executor(self._threads, _addresses, name, port)
-        return list(dict.fromkeys(addresses))
-
-    def close(self) -> None:
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _addresses(name: str, port: int) -> list[str]:
-    return [str(info[4][0]) for info in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)]
-
-
 def _is_never_named(_host: str) -> bool:
     return False
 
@@ -197,14 +145,10 @@ class Fetcher:
         limits: FetchLimits = FetchLimits(),
         trust: Callable[[], ssl.SSLContext] = ssl.create_default_context,
     ) -> None:
-        self._guard = guard
         self._agent = agent
-        self._resolve = resolve
-        self._dial = dial
         self._limits = limits
-        self._route = route
-        self._trust = trust
-        self._tls: ssl.SSLContext | None = None
+        reach = ConnectLimits(limits.connect_s, limits.addresses)
+        self._connections = GuardedConnections(guard, resolve, dial, route=route, limits=reach, trust=trust)
         self._free = asyncio.Semaphore(AT_ONCE)
         self._robots = TTLCache[str, Robots](MAX_SITES, ROBOTS_S, clock.monotonic) if robots else None
 
@@ -230,17 +174,9 @@ class Fetcher:
     ) -> Fetched:
         was_public = False
         for hop in range(self._limits.redirects + 1):
-            target = self._guard.read(address)
-            proxy = self._route.proxy(target.origin)
-            by_name = proxy is not None and self._route.resolves
-            addresses = await self._resolve_name(target, may_fail=by_name)
-            # Each hop is checked on the addresses to which it will connect: a name that resolves otherwise a moment
-            # later changes nothing.
-            if addresses or not by_name:
-                is_own = self._guard.admit(target, [ip_address(ip) for ip in addresses])
-            else:
-                self._guard.admit_unresolved(target)
-                is_own = False
+            # Each hop is checked on the addresses to which it will connect.
+            admitted = await self._connections.admit(address)
+            target, is_own = admitted.target, admitted.is_own
             # A public page must not lead the bot into its operator's network.
             if is_own and was_public:
                 raise WebRefused(INTO_OWN)
@@ -251,9 +187,7 @@ class Fetcher:
             if asks_first and was_public and not await self._is_allowed(target):
                 raise WebRefused(ROBOTS)
             conditions = _conditions(known) if known is not None and known.address == target.address else {}
-            reached = [target.host] if by_name and not is_own else addresses
-            through = None if is_own else proxy
-            async with self._request(target, reached, through, conditions, named=not hop) as (response, body):
+            async with self._request(admitted, conditions, named=not hop) as (response, body):
                 if conditions and response.status_code == 304:
                     return Fetched(target.address, "", b"", is_own=is_own, is_known=True)
                 location = _header(response, b"location")
@@ -279,37 +213,21 @@ class Fetcher:
             self._robots[target.origin] = robots
         return robots.allows(target.path)
 
-    async def _resolve_name(self, target: Target, *, may_fail: bool) -> list[str]:
-        """`may_fail`: return no address for a name that only the proxy can resolve. Raises WebRefused."""
-        if target.literal is not None:
-            return [target.host]
-        try:
-            addresses = await self._resolve(target.host, target.port)
-            for address in addresses:
-                ip_address(address)
-        except (OSError, UnicodeError, ValueError) as error:  # ValueError: also a link-local address with a scope
-            if may_fail and isinstance(error, OSError):
-                return []
-            raise WebRefused(NO_NAME) from None
-        return list(addresses)
-
     @asynccontextmanager
     async def _request(
         self,
-        target: Target,
-        addresses: Sequence[str],
-        proxy: str | None,
+        admitted: Admitted,
         conditions: Mapping[str, str],
         *,
         named: bool,
     ) -> AsyncGenerator[tuple[h11.Response, AsyncGenerator[bytes]]]:
-        """Send the request; yield the response's head, and its body as it arrives. `named`: the host may stand in the
-        reason of a refusal, because no site has chosen it.
+        """Send the request; yield the response's head, and its body as it arrives. `named`: as for
+        `GuardedConnections.open`.
         """
-        reader, writer = await self._connect(target, addresses, proxy, named=named)
+        reader, writer = await self._connections.open(admitted, named=named)
         exchange = _Exchange(reader, h11.Connection(h11.CLIENT, max_incomplete_event_size=self._limits.head_bytes))
         headers = {
-            "Host": target.authority,
+            "Host": admitted.target.authority,
             "User-Agent": self._agent,
             "Accept": "text/html,application/xhtml+xml,application/pdf,application/json,text/*;q=0.9,*/*;q=0.5",
             "Accept-Encoding": ", ".join(_DECODERS),
@@ -317,36 +235,13 @@ class Fetcher:
             **conditions,
         }
         try:
-            writer.write(exchange.request(target.path, headers))
+            writer.write(exchange.request(admitted.target.path, headers))
             response = await exchange.response()
             yield response, exchange.body()
         except (OSError, h11.ProtocolError):
             raise WebRefused(NO_HTTP) from None
         finally:
             writer.transport.abort()  # discard any bytes that are still to come
-
-    async def _connect(self, target: Target, addresses: Sequence[str], proxy: str | None, *, named: bool) -> Streams:
-        """Connect to one of these addresses, and to no other."""
-        tls, reason = self._context(target), UNREACHABLE
-        name = target.host if tls else None
-        for address in addresses[: self._limits.addresses]:
-            try:
-                async with asyncio.timeout(self._limits.connect_s):
-                    if proxy is not None:
-                        return await dial_through(proxy, address, target.port, tls, name)
-                    return await self._dial(address, target.port, tls, name)
-            except ProxyRefused as refused:
-                reason = BY_THE_PROXY.format(status=refused.status or "no readable answer")
-            except ssl.SSLCertVerificationError:
-                reason = NOT_TRUSTED.format(host=target.host) if named else LEADS_TO_UNPROVEN
-            except OSError:  # TimeoutError among them
-                continue
-        raise WebRefused(reason)
-
-    def _context(self, target: Target) -> ssl.SSLContext | None:
-        if target.scheme == "https" and self._tls is None:
-            self._tls = self._trust()
-        return self._tls if target.scheme == "https" else None
 
     async def _read(
         self, target: Target, response: h11.Response, body: AsyncGenerator[bytes], *, is_own: bool

@@ -7,8 +7,9 @@ from agent.memory.documents import Document
 from agent.ports.clock import Clock
 from bot.chat.attachments.reader import Reader
 from bot.chat.attachments.reading import ReadDocument, ReadLink
-from bot.web.fetching import DIRECT, Fetcher, FetchLimits, KnownVersion, Route, SystemResolver
-from bot.web.guard import Networks, WebGuard, WebRefused, parse_target
+from bot.chat.network.connections import DIRECT, Route, SystemResolver
+from bot.chat.network.guard import Networks, WebGuard, WebRefused, parse_target
+from bot.web.fetching import Fetcher, FetchLimits, KnownVersion
 from bot.web.page_text import PageReader
 
 # For a page that a person adds to a place: as for attached files, as its site may have a slow line.

@@ -19,8 +19,8 @@ from bot.chat.attachments.kinds import NO_DOCUMENT, PICTURES, FileKind, found, i
 from bot.chat.attachments.reader import ReadAs, Reader, ReadSeconds
 from bot.chat.attachments.reading import DOCUMENT_S, ReadDocument, read_document
 from bot.chat.attachments.text_encoding import charset_of, declared_charset, decode
+from bot.chat.network.guard import WebRefused
 from bot.web.fetching import TOO_LARGE, Fetched
-from bot.web.guard import WebRefused
 
 MAX_TITLE_CHARS: Final = 120
 MAX_TEXT_CHARS: Final = 400_000  # The limit of the reader process: some twenty times what a result holds

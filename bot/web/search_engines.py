@@ -18,8 +18,8 @@ from urllib.parse import urlencode
 
 from agent.messages import is_too_deep
 from agent.providers.http_client import Http, TransportError, Untrusted, proxy_for
+from bot.chat.network.guard import WebRefused, parse_target
 from bot.web import texts as web_texts
-from bot.web.guard import WebRefused, parse_target
 from bot.web.page_text import plain_text
 
 MAX_RESULTS: Final = 8  # About 1,000 tokens; a second query helps more than further results

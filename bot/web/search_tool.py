@@ -10,7 +10,7 @@ from typing import Final
 from agent.errors import ToolError
 from agent.messages import Json, JsonObject, Reference
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
-from bot.web.guard import WebRefused
+from bot.chat.network.guard import WebRefused
 from bot.web.search_engines import MAX_QUERY_CHARS, Recency, SearchEngine
 
 SEARCH: Final = "web_search"

@@ -4,11 +4,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from bot.chat.network.guard import Networks, parse_networks
 from bot.settings import parsers
 from bot.settings.declaration import Section, secret_setting, setting
 from bot.settings.parsers import web_address
 from bot.settings.secret import Secret
-from bot.web.guard import Networks, parse_networks
 
 _BACKENDS: Final = re.compile(r"[a-z_]{2,20}(,[a-z_]{2,20}){0,9}", re.ASCII)
 

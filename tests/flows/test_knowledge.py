@@ -13,12 +13,12 @@ from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from bot.chat.commands.declaration import by_name
 from bot.chat.exit_codes import Exit
+from bot.chat.network.guard import WebGuard
 from bot.knowledge import texts as knowledge_texts
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
 from bot.knowledge.service import KnowledgeService
 from bot.memory import texts as memory_texts
 from bot.web.fetching import Fetcher
-from bot.web.guard import WebGuard
 from bot.web.link_reader import LinkReader
 from bot.web.page_text import PageReader
 from tests.fakes import pdfs

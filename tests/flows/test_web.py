@@ -8,12 +8,12 @@ from pathlib import Path
 from agent.messages import Message, Role
 from agent.ports.tools import Tool
 from agent.providers.scripted import ScriptedProvider
+from bot.chat.network.guard import WebGuard
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.tools import texts as tool_texts
 from bot.web.fetch_tool import WebFetchTool, page_cache
 from bot.web.fetching import Fetcher, FetchLimits
-from bot.web.guard import WebGuard
 from bot.web.page_text import PageReader
 from bot.web.search_engines import Searxng
 from bot.web.search_tool import WebSearchTool

@@ -39,12 +39,12 @@ from bot.chat.access.acl import AccessRules
 from bot.chat.access.admission import AdmissionRules
 from bot.chat.attachments.reading import FETCH_S, AttachmentReader
 from bot.chat.host import Host
+from bot.chat.network.guard import WebGuard
 from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.worker import TurnWorker
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.web.fetch_tool import WebFetchTool, page_cache
 from bot.web.fetching import Fetcher, FetchLimits
-from bot.web.guard import WebGuard
 from bot.web.page_text import PageReader
 from store.databases.database import LocalNotifier
 from tests.fakes.fast_clock import MovedClock

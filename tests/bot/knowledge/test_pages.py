@@ -17,12 +17,12 @@ from agent.ports.tools import Asker
 from bot.chat.attachments.reader import Reader
 from bot.chat.attachments.reading import ReadDocument
 from bot.chat.jobs import JobWorker
+from bot.chat.network.guard import WebGuard, parse_networks
 from bot.knowledge import texts as knowledge_texts
 from bot.knowledge.pages import MAX_FETCHES, LinkedPages
 from bot.knowledge.service import FETCH_PAGES, MAX_FILES, KnowledgeService
 from bot.web import fetching
 from bot.web.fetching import Fetcher, FetchLimits
-from bot.web.guard import WebGuard, parse_networks
 from bot.web.link_reader import LinkReader
 from bot.web.page_text import PageReader
 from tests.fakes import documents, pdfs

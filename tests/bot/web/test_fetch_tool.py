@@ -17,9 +17,9 @@ from agent.memory.audience import GroupAudience, Place
 from agent.messages import Image, Reference
 from agent.ports.tools import ToolContext, ToolOutput
 from bot.chat.attachments.reader import Reader
+from bot.chat.network.guard import WebGuard, parse_networks
 from bot.web.fetch_tool import WebFetchTool, names_host, page_cache
 from bot.web.fetching import Fetched, Fetcher, FetchLimits
-from bot.web.guard import WebGuard, parse_networks
 from bot.web.page_text import BROKEN_FEED, CUT, MAX_TIDY_DEPTH, PageReader, read_feed
 from tests.fakes.clock import FakeClock
 from tests.fakes.pdfs import pdf

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 import pytest
 
+from bot.chat.network import connections
+from bot.chat.network.connections import SystemResolver
+from bot.chat.network.guard import WebGuard, WebRefused, parse_networks
 from bot.web import fetching
-from bot.web.fetching import Fetched, Fetcher, FetchLimits, KnownVersion, SystemResolver
-from bot.web.guard import WebGuard, WebRefused, parse_networks
+from bot.web.fetching import Fetched, Fetcher, FetchLimits, KnownVersion
 from bot.web.robots_txt import parse_robots
 from tests.fakes.clock import FakeClock
 from tests.fakes.tls_server import self_signed
@@ -275,7 +277,7 @@ async def test_a_host_that_a_site_leads_on_to_does_not_speak_in_the_reason_of_a_
     async with web_world(pages, tls=serving) as world:
         with pytest.raises(WebRefused) as refused:
             await fetcher(world, trust=trust).fetch("https://a.example/", named)
-    assert str(refused.value) == fetching.LEADS_TO_UNPROVEN
+    assert str(refused.value) == connections.LEADS_TO_UNPROVEN
 
 
 async def test_an_own_network_is_read_by_the_name_that_was_opened_with_the_machines_own_resolver() -> None:

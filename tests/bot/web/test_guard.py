@@ -19,9 +19,19 @@ from hypothesis import strategies as st
 
 from agent.errors import SettingsError
 from bot.app.settings import load_settings
-from bot.web import fetching, guard
+from bot.chat.network import connections, guard
+from bot.chat.network.guard import (
+    IPAddress,
+    Networks,
+    Target,
+    WebGuard,
+    WebRefused,
+    parse_networks,
+    parse_target,
+    special_kind,
+)
+from bot.web import fetching
 from bot.web.fetching import Fetcher
-from bot.web.guard import IPAddress, Networks, Target, WebGuard, WebRefused, parse_networks, parse_target, special_kind
 from tests.bot.web.ssrf import WAYS, Stop, Way, rows
 from tests.examples import examples
 from tests.fakes.clock import FakeClock
@@ -77,7 +87,7 @@ class ByName:
         self.name = name
         return await self.world.resolve(name, port)
 
-    async def dial(self, _address: str, port: int, tls: ssl.SSLContext | None, name: str | None) -> fetching.Streams:
+    async def dial(self, _address: str, port: int, tls: ssl.SSLContext | None, name: str | None) -> connections.Streams:
         (address, *_) = await self.world.resolve(self.name, port)
         return await self.world.dial(address, port, tls, name)
 

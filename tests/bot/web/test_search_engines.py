@@ -18,9 +18,9 @@ from agent.memory.audience import GroupAudience, Place
 from agent.messages import Reference
 from agent.ports.tools import ToolContext
 from bot.app.settings import load_settings
+from bot.chat.network.guard import WebRefused
 from bot.setup.operator import examine
 from bot.web.feature import search_engine, web_tools
-from bot.web.guard import WebRefused
 from bot.web.search_engines import (
     MAX_RESULTS,
     Brave,

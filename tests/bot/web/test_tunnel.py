@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.web.fetching import Fetcher, FetchLimits, Route
-from bot.web.guard import Networks, WebGuard, WebRefused
+from bot.chat.network.connections import Route
+from bot.chat.network.guard import Networks, WebGuard, WebRefused
+from bot.web.fetching import Fetcher, FetchLimits
 from tests.fakes.clock import FakeClock
 from tests.fakes.company_network import CompanyProxy, company_network
 from tests.patience import PATIENCE_S
