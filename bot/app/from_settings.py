@@ -50,17 +50,30 @@ HTTP: Final = "http/protobuf"  # OpenTelemetry's name of the protocol by which t
 
 def operator_address(settings: Settings) -> str:
     """Return the address of the operators' page for browsers, "" where it is off. Raises SettingsError."""
-    if settings.operators.page is None:
+    ours = settings.operators
+    return _served_at(ours.page, ours.address, "COGENCY_OPERATOR_ADDRESS", app_texts.OPERATOR_PAGE_OPEN)
+
+
+def http_address(settings: Settings) -> str:
+    """Return the address at which other programs reach the bot, "" where they cannot. Raises SettingsError."""
+    return _served_at(settings.http.listen, settings.http.address, "COGENCY_HTTP_ADDRESS", app_texts.HTTP_OPEN)
+
+
+def _served_at(listen: tuple[str, int] | None, address: str, setting: str, no_address: str) -> str:
+    """Return the public address of a server, "" for one that is off. `setting`: names the address; `no_address`: why it
+    is needed where other machines reach the server. Raises SettingsError.
+    """
+    if listen is None:
         return ""
-    host, port = settings.operators.page
-    if settings.operators.address:
-        if urlsplit(settings.operators.address).path:
-            raise SettingsError(app_texts.OPERATOR_ADDRESS_PATH)
-        if settings.operators.address.startswith("http:") and not is_plain_loopback(settings.operators.address):
-            raise SettingsError(app_texts.OPERATOR_ADDRESS_PLAIN)
-        return settings.operators.address
+    if address:
+        if urlsplit(address).path:
+            raise SettingsError(app_texts.ADDRESS_PATH.format(setting=setting))
+        if address.startswith("http:") and not is_plain_loopback(address):
+            raise SettingsError(app_texts.ADDRESS_PLAIN.format(setting=setting))
+        return address
+    host, port = listen
     if not is_loopback(host):
-        raise SettingsError(app_texts.OPERATOR_PAGE_OPEN.format(host=host))
+        raise SettingsError(no_address.format(host=host))
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -392,6 +405,7 @@ def for_play(settings: Settings, database: Path) -> Settings:
             operators=everyone.operators,
         ),
         operators=replace(settings.operators, health=None, page=None, address=""),
+        http=replace(settings.http, listen=None, address=""),
         slack=replace(settings.slack, apps=None, http=None, app_token=None, bot_token=None),
         discord=replace(settings.discord, token=None),
         supervisor={},

@@ -29,6 +29,7 @@ from bot.app.from_settings import (
     discord_options,
     for_play,
     gate_rules,
+    http_address,
     no_traces,
     operator_address,
     sends_traces,
@@ -37,6 +38,7 @@ from bot.app.from_settings import (
     slack_options,
 )
 from bot.app.opened import Opened, open_parts
+from bot.app.public_http import public_http
 from bot.app.settings import Settings
 from bot.app.turns import open_turns, turn_runner
 from bot.channels.effects import ChannelEffects
@@ -102,6 +104,7 @@ async def serve_platforms(
     compile_all()
     async with AsyncExitStack() as stack:
         operator_address(settings)
+        http_address(settings)
         telemetry, metrics, recent = stack.enter_context(_measuring(settings))
         alive = await stack.enter_async_context(
             supervised(parts.CLOCK, settings.operators.health, settings.supervisor, telemetry, metrics)
@@ -139,7 +142,7 @@ async def serve_platforms(
             )
             shared = nullcontext() if connections.replicas is None else connections.replicas.serving()
             working = background(core, every.all, new_id())
-            async with working, scheduler.serving(), pages, shared:
+            async with working, scheduler.serving(), pages, public_http(settings, every.all), shared:
                 await serve_all(serving, connections, host.turns, parts.CLOCK, grace_s)
 
 

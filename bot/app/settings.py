@@ -15,6 +15,7 @@ from platformdirs import user_data_path
 from agent.errors import SettingsError
 from agent.providers import static_embeddings
 from agent.providers.catalog import is_loopback
+from bot.app.http_settings import HttpSettings
 from bot.app.network_settings import HTTP_PROXY, HTTPS_PROXY, SSL_CERT_FILE, NetworkSettings, in_capitals
 from bot.app.storage_settings import DATABASE_URL, REPLICA_URL, StorageSettings, database_hosts, passwords_of
 from bot.budgets.settings import BudgetSettings
@@ -86,6 +87,7 @@ class Settings:
     budgets: BudgetSettings = field(default_factory=BudgetSettings)
     web: WebSettings = field(default_factory=WebSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
 
     mcp_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)

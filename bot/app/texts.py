@@ -71,13 +71,16 @@ OPERATOR_PAGE_OPEN = (
     "COGENCY_OPERATOR_PAGE is set to {host}, which other machines can reach without encryption. Use 127.0.0.1 with "
     "`ssh -L`, or put a TLS proxy in front and set COGENCY_OPERATOR_ADDRESS to its https:// address."
 )
-OPERATOR_ADDRESS_PLAIN = (
-    "COGENCY_OPERATOR_ADDRESS must start with https://, so put a TLS proxy in front of the page. Use http:// only for "
-    "127.0.0.1 and localhost."
+HTTP_OPEN = (
+    "COGENCY_HTTP is set to {host}, which other machines can reach without encryption. Use 127.0.0.1, or put a TLS "
+    "proxy in front and set COGENCY_HTTP_ADDRESS to its https:// address."
 )
-OPERATOR_ADDRESS_PATH = (
-    "COGENCY_OPERATOR_ADDRESS must be its own host, without a path, such as https://operate.example.com"
+HTTP_LISTENS = "other programs can reach the bot at {address}"
+ADDRESS_PLAIN = (
+    "{setting} must start with https://, so put a TLS proxy in front of that server. Use http:// only for 127.0.0.1 "
+    "and localhost."
 )
+ADDRESS_PATH = "{setting} must be its own host, without a path, such as https://bot.example.com"
 
 
 # What operators do about a person or a place

@@ -11,6 +11,7 @@ from typing import Protocol
 from agent.ports.tools import Tool
 from agent.turn_kinds import TurnKind
 from bot.chat.commands.declaration import BoundCommand
+from bot.chat.http_routes import HttpRoutes
 from bot.chat.jobs import Handler
 from bot.chat.kinds import TurnRule
 from bot.chat.message_events import MessageEvents
@@ -41,5 +42,7 @@ class Feature:
     """What the buttons of its notes take back."""
     messages: MessageEvents | None = None
     """What follows edits, deletions, talk and lost places."""
+    routes: Sequence[HttpRoutes] = ()
+    """What it serves to other programs over HTTP."""
     serving: Serving | None = None
     """What runs, or is scheduled, while the bot serves."""

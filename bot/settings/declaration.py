@@ -31,6 +31,7 @@ class Section(StrEnum):
     WEB = "The web"
     KEYS = "Model API keys and addresses"
     PLATFORMS = "Platforms"
+    HTTP = "HTTP for other programs"
     NETWORK = "Proxy and certificates"
 
 

@@ -13,6 +13,10 @@ PORT_IN_USE = (
     "{setting}: port {port} on {host} is already in use. Stop the program that uses it, or choose another port."
 )
 CANNOT_LISTEN = "{setting}: cannot listen on {host}:{port} ({reason}). Choose another address or port."
+BODY_COMPRESSED = "Compressed requests are not supported. Send the body without Content-Encoding."
+BODY_TOO_LONG = "The body is too large. The limit is {limit:,} bytes."
+BODY_TOO_SLOW = "The body took too long to arrive. Send it again."
+BODY_INCOMPLETE = "The body is incomplete. Send it again."
 SEALING_KEY_WRONG = "{where} must contain 32 random bytes as base64. To create them, run `openssl rand -base64 32`."
 SEALING_KEY_OPEN = "{name} points to {file}, which other users can read. Run `chmod 600 {file}`."
 SEALING_KEY_UNREADABLE = (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SettingsError
-from bot.app.from_settings import no_traces, operator_address, sends_traces, slack_options
+from bot.app.from_settings import http_address, no_traces, operator_address, sends_traces, slack_options
 from bot.app.settings import load_settings
 from bot.platforms.slack.settings import Streaming
 
@@ -76,9 +76,11 @@ def test_what_opentelemetry_is_told_comes_from_the_environment_alone_and_is_show
         ("", "https://operate.example.com", ""),
     ],
 )
-def test_the_operators_page_is_reached_on_this_machine_or_through_tls(page: str, address: str, reached_at: str) -> None:
+def test_a_server_of_ours_is_reached_on_this_machine_or_through_tls(page: str, address: str, reached_at: str) -> None:
     settings = load_settings({"COGENCY_OPERATOR_PAGE": page, "COGENCY_OPERATOR_ADDRESS": address})
     assert operator_address(settings) == reached_at
+    settings = load_settings({"COGENCY_HTTP": page, "COGENCY_HTTP_ADDRESS": address})
+    assert http_address(settings) == reached_at
 
 
 @pytest.mark.parametrize(
@@ -94,3 +96,6 @@ def test_anywhere_else_it_is_refused_with_what_to_do(page: str, address: str, wh
     settings = load_settings({"COGENCY_OPERATOR_PAGE": page, "COGENCY_OPERATOR_ADDRESS": address})
     with pytest.raises(SettingsError, match=why):
         operator_address(settings)
+    settings = load_settings({"COGENCY_HTTP": page, "COGENCY_HTTP_ADDRESS": address})
+    with pytest.raises(SettingsError, match=why):
+        http_address(settings)

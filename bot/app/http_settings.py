@@ -1,0 +1,33 @@
+"""Where the bot serves other programs over HTTP."""
+
+from dataclasses import dataclass
+
+from bot.settings import parsers
+from bot.settings.declaration import Section, setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSettings:
+    """One server for everything that other programs call."""
+
+    listen: tuple[str, int] | None = setting(
+        "COGENCY_HTTP",
+        parsers.listen_address,
+        None,
+        section=Section.HTTP,
+        description=("Where to serve requests from other programs, as host:port, behind a TLS proxy. Default: off."),
+        example="127.0.0.1:8070",
+    )
+    """None: nowhere."""
+    address: str = setting(
+        "COGENCY_HTTP_ADDRESS",
+        parsers.url("https", "http"),
+        "",
+        section=Section.HTTP,
+        description=(
+            "The public address of that server, which forwards to COGENCY_HTTP. If this is not set, only this machine "
+            "can reach the server."
+        ),
+        example="https://bot.example.com",
+    )
+    """"": the server is for this machine only."""
