@@ -71,6 +71,28 @@ class JobEnd(StrEnum):
     LOST = "lost"
 
 
+class RequestEnd(StrEnum):
+    """How a request of another program ended."""
+
+    ACCEPTED = "accepted"
+    REPEATED = "repeated"
+    """It was accepted before, by its id."""
+    UNSIGNED = "unsigned"
+    """Its signature or token is missing or wrong."""
+    EXPIRED = "expired"
+    """It was signed too long ago, or its token has expired or was revoked."""
+    FORBIDDEN = "forbidden"
+    """Who asks may not do this."""
+    INVALID = "invalid"
+    """Its content is not what this endpoint accepts."""
+    TOO_LARGE = "too_large"
+    TOO_SLOW = "too_slow"
+    LIMITED = "limited"
+    """There were too many, or a budget is used up."""
+    UNAVAILABLE = "unavailable"
+    """It could not be stored or answered now."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnBegan:
     """A turn was claimed. `waited_s`: since its message was written, by the platform's clock; `resumed`: it had been
@@ -160,6 +182,16 @@ class RateLimited:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestHandled:
+    """A request of another program was answered. `endpoint`: as the operator named it, such as "webhook grafana"; else
+    "api" or "mcp".
+    """
+
+    endpoint: str
+    end: RequestEnd
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionOpened:
     """`socket`: its number among the platform's connections."""
 
@@ -216,6 +248,7 @@ TelemetryEvent: TypeAlias = (
     | JobOver
     | StoreSeen
     | RateLimited
+    | RequestHandled
     | ConnectionOpened
     | ConnectionClosed
     | ShardTaken

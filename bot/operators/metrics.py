@@ -1,8 +1,8 @@
 """Prometheus metrics: telemetry events become counters, gauges and histograms in a registry of our own.
 
 Rules
-  A label's values come from closed sets, except the names of models and of kinds of work, whose number is limited. No
-  label shows who asked, where, or what.
+  A label's values come from closed sets, except the names of models, endpoints and kinds of work, whose number is
+  limited. No label shows who asked, where, or what.
   Events arrive on the event loop; the page is read in the HTTP server's thread. State that is not a metric of the
   library is replaced rather than changed, so that the thread can read it at any moment.
   Looking up prices is slow, so that is done when the page is read, in that thread.
@@ -33,6 +33,7 @@ from bot.chat.telemetry import (
     PhaseBegan,
     RateLimited,
     Recalled,
+    RequestHandled,
     ShardLeft,
     ShardTaken,
     SilenceSeen,
@@ -46,7 +47,7 @@ from bot.chat.telemetry import (
 )
 from bot.operators.texts import METRICS
 
-MAX_NAMES: Final = 30  # Of models, and of kinds of work: more than are ever configured; further names become "other"
+MAX_NAMES: Final = 30  # Of models, endpoints and kinds of work: more than are configured; others become "other"
 MAX_UNPRICED: Final = 10_000  # Calls that wait for their price; if no one reads the page, the oldest are dropped
 OTHER: Final = "other"
 
@@ -90,7 +91,7 @@ class Metrics:
         self._sockets: dict[tuple[str, int], float] = {}
         self._unpriced = deque[tuple[str, ModelCall]](maxlen=MAX_UNPRICED)
         self._beat = clock.monotonic()
-        self._models, self._work = Names(), Names()
+        self._models, self._work, self._endpoints = Names(), Names(), Names()
         self._late = frozenset({LEARNING})  # The kinds of jobs that have been late at some time
         self._silent = frozenset[str]()
         self._define(version)
@@ -113,6 +114,7 @@ class Metrics:
         self._text_s = histogram("first_text_seconds", SECONDS, "platform")
         self._writes = counter("reply_writes", "platform", "kind", "outcome")
         self._limited = counter("rate_limited", "platform")
+        self._requests = counter("http_requests", "endpoint", "outcome")
         self._calls = counter("model_calls", "model", "outcome")
         self._call_s = histogram("model_call_seconds", SECONDS, "model")
         self._tokens = counter("tokens", "work", "model", "kind")
@@ -163,6 +165,8 @@ class Metrics:
                 self._store_seen(event)
             case RateLimited(platform):
                 self._limited.labels(platform).inc()
+            case RequestHandled(endpoint, end):
+                self._requests.labels(self._endpoints.known(endpoint), end).inc()
             case ConnectionOpened() | ConnectionClosed() | ShardTaken() | ShardLeft():
                 self._connected(event)
             case SilenceSeen(silent_s):

@@ -7,8 +7,26 @@ VIEWS = {
     "/": "Now",
     "/failures": "Failures",
     "/tools": "Tools and policy",
+    "/requests": "Webhooks and API",
     "/audit": "Audit",
     "/settings": "Settings",
+}
+# Why a request from another program was not accepted, and what to do.
+REQUEST_ENDS = {
+    "unsigned": (
+        "Wrong or missing signature or token",
+        "Copy the secret or token again, and check that the sender signs in the configured form.",
+    ),
+    "expired": (
+        "Too old, or an expired or revoked token",
+        "Set the clocks of both machines. Create a new token if the old one expired.",
+    ),
+    "forbidden": ("Not allowed", "The token has no permission for this request."),
+    "invalid": ("Not understood", "The sender uses another format than this endpoint accepts."),
+    "too_large": ("Too large", "Reduce what the sender includes."),
+    "too_slow": ("Too slow", "The sender or a proxy did not send the whole request in time."),
+    "limited": ("Over a limit", "Too many requests, or a budget is used up."),
+    "unavailable": ("Not stored or answered", "The database or a model was unavailable. Most senders try again."),
 }
 FAILURES = {
     "ProviderUnavailable": (
@@ -170,6 +188,7 @@ METRICS: Final[Mapping[str, str]] = {
     "first_text_seconds": "Time from a message to the first visible text of its answer.",
     "reply_writes": "Requests to create or edit replies.",
     "rate_limited": "Rate-limit responses from platforms (429).",
+    "http_requests": "Requests from other programs, by endpoint and outcome.",
     "model_calls": "Model calls in turns, by outcome.",
     "model_call_seconds": "Duration of model calls in turns.",
     "tokens": "Tokens charged to budgets.",

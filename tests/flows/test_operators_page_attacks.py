@@ -20,7 +20,7 @@ from tests.fakes.operator_site import sources_of
 from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S
 
-PAGES: Final = ("/", "/failures", "/tools", "/audit", "/settings", "/audit?before=5")
+PAGES: Final = ("/", "/failures", "/tools", "/requests", "/audit", "/settings", "/audit?before=5")
 FORM: Final = "Content-Type: application/x-www-form-urlencoded"
 SAME: Final = "Sec-Fetch-Site: same-origin"
 MANY: Final = 10_000

@@ -31,6 +31,8 @@ from bot.chat.telemetry import (
     JobOver,
     PageWritten,
     RateLimited,
+    RequestEnd,
+    RequestHandled,
     SilenceSeen,
     StoreSeen,
     TurnBegan,
@@ -49,7 +51,14 @@ from tests.fakes.operator_site import NamedTool, sources_of
 from tests.fakes.store import store_in_memory
 
 PICTURES: Final = os.environ.get("OPERATOR_PICTURES", "")  # noqa: TID251 -- of whoever looks at them
-PAGES: Final = {"now": "/", "failures": "/failures", "tools": "/tools", "audit": "/audit", "settings": "/settings"}
+PAGES: Final = {
+    "now": "/",
+    "failures": "/failures",
+    "tools": "/tools",
+    "requests": "/requests",
+    "audit": "/audit",
+    "settings": "/settings",
+}
 LONG: Final = {"audit", "settings"}  # They have no colours of their own, and axe looks at each cell
 ENLARGED: Final = (640, 400)  # A desktop's window at 200 %
 SECRET: Final = "sk-proj-0123456789abcdef0123456789"
@@ -110,6 +119,9 @@ async def served() -> AsyncGenerator[Served]:
             recent.record(ConnectionOpened("slack", 0))
             recent.record(ConnectionOpened("slack", 1))
     recent.record(RateLimited("slack"))
+    for end in RequestEnd:
+        recent.record(RequestHandled("webhook grafana", end))
+    recent.record(RequestHandled("api", RequestEnd.ACCEPTED))
     recent.record(JobOver("learning", JobEnd.FAILED, 1.0))
     recent.record(SilenceSeen({"slack": 2.5}))
     recent.record(StoreSeen(Load(2, 3), {"indexing": 95.0}))
@@ -200,6 +212,7 @@ async def served_with_hostile_names() -> AsyncGenerator[Served]:
     recent.record(TurnOver(1, Outcome.CUT))
     recent.record(JobOver(name, JobEnd.GIVEN_UP, 1.0))
     recent.record(ConnectionOpened(name, 0))
+    recent.record(RequestHandled(name, RequestEnd.UNSIGNED))
     recent.record(StoreSeen(Load(0, 0), {name: 10.0}))
     asked = said(f"{WORDS} {HOSTILE}")
     await store.ledger.accept(replace(asked, person=replace(asked.person, name=name), channel=name))

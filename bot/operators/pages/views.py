@@ -39,6 +39,8 @@ from bot.chat.telemetry import (
     PhaseBegan,
     RateLimited,
     Recalled,
+    RequestEnd,
+    RequestHandled,
     ShardLeft,
     ShardTaken,
     SilenceSeen,
@@ -58,7 +60,9 @@ from bot.settings.declaration import SettingOrigin, ShownSetting
 
 HOUR: Final = timedelta(hours=1)
 MAX_TURNS: Final = 5_000  # Of the last hour: more than a process answers in that time
+MAX_ENDPOINTS: Final = 100  # Operators name them; of more, the one seen longest ago is dropped
 MAX_FAILURES: Final = 100  # Pairs of kind and place; the one seen longest ago is dropped
+ACCEPTED: Final = frozenset({RequestEnd.ACCEPTED, RequestEnd.REPEATED})
 GOOD: Final = frozenset({Outcome.ANSWERED, Outcome.STOPPED, TurnUnended.PUT_ASIDE, TurnUnended.GIVEN_BACK})
 
 
@@ -105,6 +109,21 @@ class FailureSeen:
     count: int
     first: datetime
     last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSeen:
+    """The requests of other programs to one endpoint, since the process started. `ends`: how many ended in which way;
+    `last`: when the last one did.
+    """
+
+    name: str
+    ends: Mapping[RequestEnd, int]
+    last: datetime
+
+    @property
+    def accepted(self) -> int:
+        return sum(self.ends.get(end, 0) for end in ACCEPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +188,7 @@ class Recent:
     _failures: dict[tuple[FailureKind, str], FailureSeen] = field(
         init=False, default_factory=dict[tuple[FailureKind, str], FailureSeen]
     )
+    _endpoints: dict[str, EndpointSeen] = field(init=False, default_factory=dict[str, EndpointSeen])
     _sockets: dict[tuple[str, int], datetime] = field(init=False, default_factory=dict[tuple[str, int], datetime])
     _silent_s: Mapping[str, float] = field(init=False, default_factory=dict[str, float])
 
@@ -189,16 +209,16 @@ class Recent:
                 self._add_failure(FailureKind.TOOL_FAILED, result.name)
             case RateLimited(platform):
                 self._add_failure(FailureKind.LIMITED, platform)
+            case RequestHandled(endpoint, end):
+                self._request_handled(endpoint, end)
             case JobOver(kind, JobEnd.FAILED):
                 self._add_failure(FailureKind.JOB_FAILED, kind)
             case JobOver(kind, JobEnd.GIVEN_UP):
                 self._add_failure(FailureKind.JOB_GIVEN_UP, kind)
             case StoreSeen(load, late_s):
                 self.load, self.late_s = load, late_s
-            case ConnectionOpened(platform, socket):
-                self._sockets[platform, socket] = self.clock.now()
-            case ConnectionClosed(platform, socket):
-                self._sockets.pop((platform, socket), None)
+            case ConnectionOpened() | ConnectionClosed():
+                self._connection_changed(event)
             case SilenceSeen(silent_s):
                 self._silent_s = silent_s
             case LoopWoke(late_s):
@@ -209,6 +229,13 @@ class Recent:
                 pass
             case _:
                 assert_never(event)
+
+    def _connection_changed(self, event: ConnectionOpened | ConnectionClosed) -> None:
+        match event:
+            case ConnectionOpened(platform, socket):
+                self._sockets[platform, socket] = self.clock.now()
+            case ConnectionClosed(platform, socket):
+                self._sockets.pop((platform, socket), None)
 
     def _page_written(self, event: PageWritten) -> None:
         if (running := self._running.get(event.turn)) is None:
@@ -233,6 +260,17 @@ class Recent:
         self._failures[kind, where] = replace(seen, count=seen.count + 1, last=now)
         if len(self._failures) > MAX_FAILURES:
             del self._failures[next(iter(self._failures))]
+
+    def _request_handled(self, endpoint: str, end: RequestEnd) -> None:
+        now = self.clock.now()
+        seen = self._endpoints.pop(endpoint, EndpointSeen(endpoint, {}, now))
+        self._endpoints[endpoint] = replace(seen, ends={**seen.ends, end: seen.ends.get(end, 0) + 1}, last=now)
+        if len(self._endpoints) > MAX_ENDPOINTS:
+            del self._endpoints[next(iter(self._endpoints))]
+
+    def endpoints(self) -> list[EndpointSeen]:
+        """Return the endpoints that other programs have called, by name."""
+        return sorted(self._endpoints.values(), key=lambda seen: seen.name)
 
     def hour(self) -> HourSeen:
         now = self.clock.now()
@@ -312,7 +350,14 @@ class ConnectedPlatforms(Protocol):
 
 
 def operator_views(sources: OperatorSources) -> tuple[OperatorView, ...]:
-    views = {"/": now, "/failures": failures, "/tools": tools_and_policy, "/audit": audit, "/settings": all_settings}
+    views = {
+        "/": now,
+        "/failures": failures,
+        "/tools": tools_and_policy,
+        "/requests": requests,
+        "/audit": audit,
+        "/settings": all_settings,
+    }
     return tuple(OperatorView(path, operator_texts.VIEWS[path], partial(show, sources)) for path, show in views.items())
 
 
@@ -441,6 +486,30 @@ async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer
     servers = [{"name": name, "why": why} for name, why in sorted(sources.tools.away().items())]
     since = span((moment - sources.recent.since).total_seconds())
     return ViewAnswer("failures.html", {"failures": seen, "platforms": away, "servers": servers, "since": since})
+
+
+# Requests of other programs.
+
+
+async def requests(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
+    moment = sources.clock.now()
+    endpoints = [
+        {
+            "name": shortened(seen.name, NAME_CHARS),
+            "accepted": f"{seen.accepted:,}",
+            "refused": [
+                {"count": f"{count:,}", "why": why, "remedy": remedy}
+                for end, count in sorted(seen.ends.items())
+                if end not in ACCEPTED
+                for why, remedy in [operator_texts.REQUEST_ENDS[end.value]]
+            ],
+            "last": seen.last,
+            "ago": span((moment - seen.last).total_seconds()),
+        }
+        for seen in sources.recent.endpoints()
+    ]
+    since = span((moment - sources.recent.since).total_seconds())
+    return ViewAnswer("requests.html", {"endpoints": endpoints, "since": since})
 
 
 # Tools and policy.

@@ -15,6 +15,8 @@ from bot.chat.telemetry import (
     LoopWoke,
     PageWritten,
     RateLimited,
+    RequestEnd,
+    RequestHandled,
     SilenceSeen,
     TurnBegan,
     TurnOver,
@@ -22,7 +24,7 @@ from bot.chat.telemetry import (
     WriteEnd,
 )
 from bot.operators import texts as operator_texts
-from bot.operators.pages.views import MAX_FAILURES, FailureKind, Recent
+from bot.operators.pages.views import ACCEPTED, MAX_ENDPOINTS, MAX_FAILURES, FailureKind, Recent
 from tests.fakes.clock import FakeClock
 
 
@@ -111,6 +113,28 @@ def test_however_much_fails_there_is_a_bound(recent: Recent) -> None:
         recent.record(JobOver(f"job {number}", JobEnd.FAILED, 1.0))
     assert len(recent.failures()) == MAX_FAILURES
     assert recent.failures()[0].where == f"job {3 * MAX_FAILURES - 1}"
+
+
+async def test_requests_are_counted_by_endpoint_and_end(recent: Recent, clock: FakeClock) -> None:
+    recent.record(RequestHandled("webhook grafana", RequestEnd.ACCEPTED))
+    recent.record(RequestHandled("webhook grafana", RequestEnd.REPEATED))
+    recent.record(RequestHandled("api", RequestEnd.UNSIGNED))
+    await clock.advance(60)
+    recent.record(RequestHandled("webhook grafana", RequestEnd.UNSIGNED))
+    api, grafana = recent.endpoints()
+    assert (api.name, api.accepted, api.ends) == ("api", 0, {RequestEnd.UNSIGNED: 1})
+    assert (grafana.name, grafana.accepted, grafana.ends[RequestEnd.UNSIGNED]) == ("webhook grafana", 2, 1)
+    assert grafana.last - api.last == timedelta(minutes=1)
+
+
+def test_each_end_of_a_request_that_was_not_accepted_has_words_and_what_to_do() -> None:
+    assert {end.value for end in RequestEnd} - {end.value for end in ACCEPTED} == operator_texts.REQUEST_ENDS.keys()
+
+
+def test_however_many_endpoints_are_called_there_is_a_bound(recent: Recent) -> None:
+    for number in range(3 * MAX_ENDPOINTS):
+        recent.record(RequestHandled(f"webhook {number}", RequestEnd.ACCEPTED))
+    assert len(recent.endpoints()) == MAX_ENDPOINTS
 
 
 async def test_sockets_are_told_with_the_oldest_and_how_silent_they_are(recent: Recent, clock: FakeClock) -> None:
