@@ -65,7 +65,7 @@ TWO_SLACK_WAYS = (
 NO_SERVERS_TO_STAY_IN = (
     "With COGENCY_DISCORD_OTHER_SERVERS=leave, set COGENCY_DISCORD_SERVERS to the servers that the bot stays in."
 )
-NOTHING_TO_RUN = "There is nothing to run. Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN."
+NOTHING_TO_RUN = "There is nothing to run. Set up Slack or Discord with `cogency init`, or set their tokens."
 PAGE_LISTENS = "the operators' page is at {address}; `cogency operator` prints a sign-in link"
 OPERATOR_PAGE_OPEN = (
     "COGENCY_OPERATOR_PAGE is set to {host}, which other machines can reach without encryption. Use 127.0.0.1 with "
@@ -107,7 +107,7 @@ ASKED_OTHERWISE = (
 NOBODY_ERASES = (
     "Nothing was erased, because another process is using {where} and did not respond. Stop it and try again."
 )
-STILL_ERASING = "The result is not known yet. `cogency audit` will show it as #{number}."
+STILL_ERASING = "The data is still being erased. `cogency audit` will show the result as #{number}."
 ERASES = "This erases everything stored about {of}: {amounts}. You cannot undo this."
 ERASES_CHOICES = "Only preferences, accounts and records without text are stored about {of}. This erases them."
 ERASES_REPETITIONS = "This includes repetitions in other threads ({count})."

@@ -267,7 +267,7 @@ class KnowledgeService:
         zone = zone_of(asker.person.time_zone)
         day = document.time.astimezone(zone).date().isoformat()
         address = "" if page is None else literal(shortened(page.address, ADDRESS_CHARS))
-        learned = f"learned {day} by {literal(document.by)}" if document.by else f"learned {day}"
+        learned = f"added {day} by {literal(document.by)}" if document.by else f"added {day}"
         if page is not None:
             learned = f"as of {day}, added by {literal(document.by)}" if document.by else f"as of {day}"
         fault = ""

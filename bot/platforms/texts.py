@@ -336,7 +336,7 @@ DISCORD_TRY_AGAIN = "Discord did not respond in time, so I did not do anything. 
 DISCORD_KEPT_WAITING = (
     "Discord is not responding right now. Your message is not lost. I will answer it as soon as I can."
 )
-INSTALL_AGAIN = "Install the app again and set SLACK_BOT_TOKEN to its new token."
+INSTALL_AGAIN = "Install the app again, and copy its new bot token to the bot's settings."
 SLACK_REMEDIES = {
     "is_archived": "That channel is archived. Ask me in another one, or unarchive it.",
     "channel_not_found": "I cannot see that channel. Invite me there, or ask me elsewhere.",
@@ -579,8 +579,8 @@ NAME_SERVERS = (
 SHARDS_AUTO = "Set COGENCY_DISCORD_SHARDS=auto."
 TRY_LATER = "Try again later."
 TAKE_OVER_MANIFEST = (
-    "Run `cogency slack manifest`, with `--http URL` if the bot gets events over HTTP. Paste the result under "
-    '"App Manifest" on the app\'s page, and install the app again.'
+    "Run `cogency slack manifest` (add `--http URL` if the bot gets events over HTTP, and `--app NAME` if it serves "
+    'several apps). Paste the result under "App Manifest" on the app\'s page, and install the app again.'
 )
 SOCKET_MODE_ON = (
     'Turn on "Socket Mode" on the app\'s page, and create an app-level token with the connections:write scope under '
@@ -590,7 +590,10 @@ INVITE_BOT = (
     "Use /invite to invite the bot to the channels where people should mention it. Direct messages work without an "
     "invitation."
 )
-CHECK_GROUPS = "Check the ID in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS."
+CHECK_GROUPS = (
+    "Check the ID in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS, and under "
+    "`managers` in the COGENCY_SLACK_APPS file."
+)
 COMPARE_CONFIG = (
     "To compare the app with its manifest, set SLACK_CONFIG_TOKEN to a token from https://api.slack.com/apps."
 )
@@ -601,7 +604,10 @@ HTTP_OR_SOCKETS = (
 )
 COPY_SLACK_AGAIN = "Copy it again from the app's OAuth & Permissions page. The app must be installed in the workspace."
 CHECK_NETWORK = "Check the network, the proxy and SLACK_API_BASE_URL. {error}"
-HTTP_MANIFEST = 'Run `cogency slack manifest --http URL` and paste the result under "App Manifest" on the app\'s page.'
+HTTP_MANIFEST = (
+    "Run `cogency slack manifest --http URL` (add `--app NAME` if the bot serves several apps), and paste the result "
+    'under "App Manifest" on the app\'s page.'
+)
 
 # Discord
 

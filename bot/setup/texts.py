@@ -227,7 +227,7 @@ ONLY_REHEARSAL = "no real model is configured, so the offline rehearsal model an
 SET_REAL_MODEL = "Set COGENCY_MODEL or an API key."
 TRY_ANOTHER_MODEL = "Try `cogency check-model`, or another model."
 NAME_APPLICATION = "DISCORD_TOKEN is missing. Set it, or add --application."
-SET_TOKENS = "Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN. `cogency chat` works without them."
+SET_TOKENS = "Set up Slack or Discord with `cogency init`, or set their tokens. `cogency chat` works without them."
 NO_DATE = "must be a date such as 2026-11-30 or 2026-11-30T12:00, not {text}"
 
 

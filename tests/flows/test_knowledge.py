@@ -295,7 +295,7 @@ def test_in_the_terminal_a_file_is_learned_by_its_path_removed_by_its_number_and
     typed = "/learn hotels.txt\n/knowledge\n/knowledge show 1\n/learn nowhere.txt\n"
     ran = command(tmp_path, environment(tmp_path), "chat", typed=typed)
     assert "Learned: hotels.txt (1 passage). Only you can ask me about it." in ran.stdout
-    assert re.search(r"\*\*1\*\* hotels\.txt \(learned 20\d\d-", ran.stdout)
+    assert re.search(r"\*\*1\*\* hotels\.txt \(added 20\d\d-", ran.stdout)
     assert "> Trips are booked by train." in ran.stdout
     assert (ran.returncode, "nowhere.txt" in ran.stderr) == (Exit.FAILED, True)
     ran = command(tmp_path, environment(tmp_path), "chat", typed="/knowledge remove 1\n/knowledge\n")

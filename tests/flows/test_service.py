@@ -179,7 +179,7 @@ async def test_one_platform_that_cannot_start_does_not_stop_the_other(tmp_path: 
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({}, "There is nothing to run. Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN."),
+        ({}, "There is nothing to run. Set up Slack or Discord with `cogency init`, or set their tokens."),
         ({"SLACK_BOT_TOKEN": "xoxb-1234567890"}, "SLACK_APP_TOKEN is missing"),
     ],
 )

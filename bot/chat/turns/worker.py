@@ -186,7 +186,9 @@ class TurnWorker:
             parked = [running for running in open_turns if running.task.done() and running.task.cancelled()]
             if (hanging := sum(not task.done() for task in tasks)) > 0:
                 log.warning(
-                    "%d answers are still waiting for their platform as the process ends; their leases expire", hanging
+                    "the process ends while %d answers are still waiting for their platform; they are continued when "
+                    "their leases expire",
+                    hanging,
                 )
             await self._give_back([running.claim for running in parked])
             for pending in self._pending.values():

@@ -308,8 +308,8 @@ class LeasedClient(ShardedClient):
         self._connection.shard_ids = range(share.count)
         started = set[asyncio.Task[None]]()
         for shard, session in share.taken.items():
-            how = "because its process stopped responding" if session.orphaned else "which was free"
-            log.info("Discord: holds shard %d of %d now, %s", shard.number, shard.count, how)
+            how = "whose process had stopped responding" if session.orphaned else "which was free"
+            log.info("Discord: took shard %d of %d, %s", shard.number, shard.count, how)
             self.connection.telemetry.record(ShardTaken(SOURCE, shard.number, orphaned=session.orphaned))
             self._runners[shard] = runner = ShardRunner(self, shard, session)
             if session.behind:
@@ -345,7 +345,7 @@ class LeasedClient(ShardedClient):
         """Stop these shards and release their leases, so that other processes resume the sessions."""
         sessions = dict(zip(shards, await asyncio.gather(*(self._runners[held].end() for held in shards)), strict=True))
         for shard in shards:
-            log.info("Discord: releases shard %d of %d", shard.number, shard.count)
+            log.info("Discord: released shard %d of %d", shard.number, shard.count)
             self._forget(shard)
         if sessions:
             try:
@@ -356,7 +356,7 @@ class LeasedClient(ShardedClient):
     async def _drop(self, *shards: HeldShard) -> None:
         """Stop these shards, whose leases another process may already hold."""
         for shard in shards:
-            log.warning("Discord: shard %d of %d is lost to another process", shard.number, shard.count)
+            log.warning("Discord: another process took shard %d of %d", shard.number, shard.count)
         await asyncio.gather(*(self._runners[shard].end() for shard in shards))
         for shard in shards:
             self._forget(shard)

@@ -69,7 +69,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
 UNSIGNED: Final = (
     "a request was refused because Slack did not sign it with %s within the last five minutes. If it came from Slack, "
-    "copy that secret again from the app's Basic Information page, or set this machine's clock"
+    "copy that secret again from the app's Basic Information page, or correct this machine's clock"
 )
 
 

@@ -6,7 +6,7 @@ from sqlalchemy.dialects import postgresql
 
 revision = "r0012"
 down_revision = "r0011"
-LOSES = (("documents that channels know", "SELECT count(*) FROM document"),)
+LOSES = (("documents of channels, workspaces and people", "SELECT count(*) FROM document"),)
 
 
 def upgrade() -> None:

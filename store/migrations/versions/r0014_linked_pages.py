@@ -6,7 +6,10 @@ from alembic import op
 revision = "r0014"
 down_revision = "r0013"
 LOSES = (
-    ("addresses of known web pages, which are no longer checked", "SELECT count(*) FROM document WHERE address <> ''"),
+    (
+        "addresses of learned web pages; the bot no longer checks these pages for changes",
+        "SELECT count(*) FROM document WHERE address <> ''",
+    ),
 )
 
 

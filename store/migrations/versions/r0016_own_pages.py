@@ -5,7 +5,7 @@ from alembic import op
 
 revision = "r0016"
 down_revision = "r0015"
-LOSES = (("marks that a known page is in your own network", "SELECT count(*) FROM document WHERE is_own"),)
+LOSES = (("marks that a learned page is in your own network", "SELECT count(*) FROM document WHERE is_own"),)
 
 
 def upgrade() -> None:
