@@ -1,0 +1,81 @@
+"""What incoming webhooks say: to operators in errors of `hooks.toml` and at the command line, and in channels."""
+
+from collections.abc import Mapping
+from typing import Final
+
+# Templates. Each ends a sentence that names the hook and the key.
+
+TEMPLATE_LONG: Final = "it can have at most {most:,} characters"
+TEMPLATE_TOO_LONG: Final = "it takes too many steps for this payload: loop over less, or read fewer fields"
+TEMPLATE_LOOPS_TEXT: Final = "a loop must go over a list or an object"
+TEMPLATE_FORBIDDEN: Final = "{what} cannot be used in a hook's template"
+TEMPLATE_RECURSION: Final = "a recursive loop"
+TEMPLATE_FILTER: Final = "there is no filter {name}; the filters are {known}"
+TEMPLATE_TEST: Final = "there is no test {name}; the tests are {known}"
+TEMPLATE_WORDS: Final[Mapping[str, str]] = {
+    "Call": "a function",
+    "CallBlock": "a macro",
+    "Macro": "a macro",
+    "FilterBlock": "a filter block",
+    "AssignBlock": "a block of set",
+    "Include": "another file",
+    "Import": "another file",
+    "FromImport": "another file",
+    "Extends": "another file",
+    "Mul": "arithmetic",
+    "Pow": "arithmetic",
+    "Mod": "arithmetic",
+    "Add": "arithmetic (to join texts, use ~)",
+    "Sub": "arithmetic",
+    "Div": "arithmetic",
+    "FloorDiv": "arithmetic",
+}
+
+# The file of hooks.
+
+HOOK_FAULT: Final = "{file}: the hook {name}: {problem}"
+NO_TOML: Final = "{file} is not valid TOML: {error}. Correct the file, and start again."
+TOO_MANY_HOOKS: Final = "{file} has more than {most} hooks. Remove some."
+HOOK_NAME: Final = (
+    '"{name}" cannot be the name of a hook. Use up to 32 lowercase letters, digits and hyphens, and begin with a '
+    "letter."
+)
+HOOK_NO_TABLE: Final = "it must be a table, as in [alerts] with its keys below."
+UNKNOWN: Final = "{key} cannot be {value}.{meant} Use one of these: {known}."
+DID_YOU_MEAN: Final = " Did you mean {close}?"
+MISSING: Final = "{key} is missing. Use one of these: {known}."
+NO_STRING: Final = "{key} must be a text in quotes."
+STRING_LONG: Final = "{key} can have at most {most:,} characters."
+NO_NUMBER: Final = "{key} must be {kind} from {least} to {most}."
+NO_LIST: Final = "{key} must be a list of at most {most} texts."
+CHANNEL_FORM: Final = (
+    "channel must be the ID of a channel after its platform, as in slack:C0123456789, slack:T0123456789:C0123456789 or "
+    "discord:41771983423143937."
+)
+TOOL_FORM: Final = 'tools must be names of tools, in which * matches any characters, as in ["recall", "grafana.*"].'
+MENTION_FORM: Final = (
+    "mention must be IDs: of people (U0123456789) or user groups (S0123456789) on Slack, of people "
+    "(41771983423143937) or roles (&41771983423143936) on Discord."
+)
+QUIET_FORM: Final = "quiet must be a time span with a time zone, as in 22:00-07:00 Europe/Berlin."
+ASK_MISSING: Final = 'do = "ask" needs the question. Add it, as in ask = "What could be the cause?".'
+ASK_UNUSED: Final = 'ask is used only with do = "ask". Add that, or remove ask.'
+TOOLS_UNUSED: Final = 'tools are used only with do = "ask". Add that, or remove tools.'
+ONE_PLACE: Final = (
+    "it needs either secret_env, the name of an environment variable, or secret_file, the name of a file with the "
+    "secret. `cogency hooks add` writes such a file."
+)
+EMPTY_FILE: Final = "{where} holds no secret. Put the secret there, or run `cogency hooks rotate {name}`."
+UNREADABLE: Final = "{error} Put the secret there, or run `cogency hooks rotate {name}`."
+MANY_KEYS: Final = "{where} holds more than {most} secrets. Leave the current one, and at most one older one."
+KEY_FAULT: Final = "the secret in {where} {fault}. `cogency hooks rotate {name}` makes a new one."
+TEMPLATE_FAULT: Final = "its template {key} is invalid: {error}."
+NO_FILES: Final = "{file} cannot be read here."
+
+# What a sender is told. Each is a sentence without its full stop.
+
+TOLD_SIGNATURE: Final = "The signature or the credentials are missing, wrong or too old"
+TOLD_NO_JSON: Final = "The body is not JSON; send application/json in UTF-8"
+TOLD_TOO_DEEP: Final = "The JSON is nested too deep"
+TOLD_TEMPLATE: Final = "The hook's template does not fit this payload"
+TEMPLATE_FAILED: Final = "its template does not fit the payload: {error}"
