@@ -4,6 +4,7 @@ running bot. `bot.app.commands` binds them to their services.
 
 from typing import Final
 
+from bot.api.commands import COMMAND as TOKENS_COMMAND
 from bot.budgets.commands import COMMAND as BUDGET_COMMAND
 from bot.budgets.commands import USAGE_COMMAND
 from bot.channels.commands import COMMAND as CHANNEL_COMMAND
@@ -39,6 +40,7 @@ COMMANDS: Final[tuple[AnyCommand, ...]] = (
     REMIND_COMMAND,
     SCHEDULES_COMMAND,
     STOP_COMMAND,
+    TOKENS_COMMAND,
     TOOLS_COMMAND,
     USAGE_COMMAND,
     WHOAMI_COMMAND,

@@ -4,6 +4,7 @@ A new module with a table gets a line here; `tests/store/test_migrations.py` com
 """
 
 from store import (
+    api_tokens,
     code_time,
     erased_ids,
     file_tables,
@@ -29,6 +30,7 @@ from store.search import passages
 from store.turns import consents, open_questions
 
 __all__ = [
+    "api_tokens",
     "code_time",
     "consents",
     "erased_ids",

@@ -5,7 +5,7 @@ Rules
   without the bytes of forgotten rows.
   What was forgotten after a backup is forgotten again when the backup is restored over the database that has recorded
   it: that database has the keyed hashes of forgotten messages and people. If it is lost, and for single entries of
-  memory, there is no such record.
+  memory, there is no such record. The same holds for tokens of programs that were revoked after the backup.
   A restored database replaces the former one in one step, when it is complete: a kill leaves one or the other.
   Rows are copied unchanged, with their ids, and no id is assigned twice later. The search indexes, which are derived
   from rows, are rebuilt at the next start if the engines differ.
@@ -17,7 +17,7 @@ import errno
 import hashlib
 import os
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,13 +26,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
 
 from filelock import FileLock, Timeout
-from sqlalchemy import URL, Connection, Select, Table, create_engine, delete, func, insert, select, text, union
+from sqlalchemy import URL, Connection, Select, Table, create_engine, delete, func, insert, inspect, select, text, union
 from sqlalchemy.exc import DBAPIError
 
 from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.machine import sqlite_path
 from agent.memory.forgetting_plans import Deleted, Everything, OneReply
+from store.api_tokens import api_token
 from store.databases.database import is_postgresql, migrating
 from store.databases.sqlite import BLOCK_BYTES, store_error
 from store.engine import (
@@ -176,6 +177,8 @@ async def restore(
             try:
                 knows = target.key == await store.database.read(erased_key)
                 again = await _forget_again(store, target.erased if knows else frozenset(), now)
+                if knows:
+                    await store.database.write(_revoke_again, target.tokens)
                 await store.database.write(_drop_made)
                 await store.forgetting.sweep()
             finally:
@@ -275,8 +278,8 @@ def _require_alone(connection: Connection, where: str) -> None:
 
 @dataclass(slots=True)
 class _Target:
-    """`part`: the file in which the copy is made. `key`, `erased`: the key and hashes of erased ids of the database
-    that is to be replaced; None and empty if there is none.
+    """`part`: the file in which the copy is made. `key`, `erased`, `tokens`: the key and hashes of erased ids of the
+    database that is to be replaced, and the hashes of its programs' tokens; None and empty if there is none.
     """
 
     url: str
@@ -284,6 +287,7 @@ class _Target:
     part: Path
     key: bytes | None = None
     erased: frozenset[str] = frozenset()
+    tokens: frozenset[str] = frozenset()
 
     async def take(self, tell: ReportProgress) -> None:
         """Put the copy in the place of the database."""
@@ -334,8 +338,22 @@ async def _look_at(target: _Target, *, replace: bool) -> None:
             raise StoreError(texts.NOT_EMPTY.format(where=database.where, held=holding))
         target.key = await database.read(erased_key)
         target.erased = frozenset(await database.read(lambda c: list(c.execute(select(erased.c.hash)).scalars())))
+        target.tokens = await database.read(_token_hashes)
     finally:
         await database.close()
+
+
+def _token_hashes(connection: Connection) -> frozenset[str]:
+    if not inspect(connection).has_table(api_token.name):  # an earlier version
+        return frozenset()
+    return frozenset(connection.execute(select(api_token.c.hash)).scalars())
+
+
+def _revoke_again(connection: Connection, valid: Collection[str]) -> None:
+    """Delete the tokens that were revoked since the backup."""
+    restored = [*connection.execute(select(api_token.c.hash)).scalars()]
+    for revoked in {*restored} - {*valid}:
+        connection.execute(delete(api_token).where(api_token.c.hash == revoked))
 
 
 def _replace_file(part: Path, path: Path) -> None:

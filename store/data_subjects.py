@@ -34,6 +34,7 @@ from agent.ports.jobs import Jobs
 from agent.spending import NANO
 from agent.stored_messages import Author
 from store import tool_calls
+from store.api_tokens import api_token
 from store.backup import is_connected_to
 from store.code_time import code_time
 from store.databases.database import Database, SqlStore, reads, writes
@@ -142,7 +143,14 @@ def is_known(connection: sa.Connection, who: str) -> bool:
     """Whether the database has any row that `/forget everything` of this person would erase."""
     columns = (
         *(person.c.id, message.c.person, turn.c.person, fact.c.person, profile_entry.c.person, schedule.c.person),
-        *(tool_account.c.person, sign_in.c.person, document.c.person, job.c.person, open_question.c.person),
+        *(
+            tool_account.c.person,
+            sign_in.c.person,
+            api_token.c.person,
+            document.c.person,
+            job.c.person,
+            open_question.c.person,
+        ),
         *(verdict.c.person, installation.c.installer, saved_file.c.person),
     )
     has_preferences = sa.exists().where(preference.c.owner == who, preference.c.value != plans.PAUSED)
@@ -519,6 +527,19 @@ def _accounts(subject: PersonSubject) -> Rows:
     return Rows(query, tool_account.c.server, _each(lambda row: {"server": row["server"]}))
 
 
+def _tokens(subject: Subject) -> Rows:
+    """Without the hashes of the secrets, which say nothing about the person."""
+    where = selection.tokens_of(subject.plan)
+    plain = ("id", "name", "person", "audience", "scopes", "by_person")
+    times = ("created", "expires", "used")
+
+    def export_row(row: sa.RowMapping) -> ExportedRow:
+        exported: ExportedRow = {name: row[name] for name in plain}
+        return exported | {name: row[name] and _time(row[name]) for name in times}
+
+    return _rows(api_token, where, _each(export_row))
+
+
 def _verdicts(subject: PersonSubject) -> Rows:
     query = sa.select(verdict, verdict.c.turn.label(PAGED_BY)).where(verdict.c.person == subject.id)
     export_rows = _each(lambda row: {"verdict": row["verdict"], "time": _time(row["time"])})
@@ -580,6 +601,7 @@ _BOTH: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "files": _files,
     "schedules": _schedules,
     "preferences": _preferences,
+    "tokens": _tokens,
     "tool_calls": _tool_calls,
     "operators": _operators,
 }

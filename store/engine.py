@@ -19,6 +19,7 @@ from agent.jobs import Job
 from agent.machine import sqlite_path
 from agent.memory.documents import DocumentQuery, DocumentRefused, Documents, FoundPassage, NewDocument
 from agent.memory.statements import READER
+from agent.ports.api_tokens import ApiTokens
 from agent.ports.consents import Consents, OpenQuestions
 from agent.ports.conversations import Knowledge, Summaries, WorkingSet
 from agent.ports.embeddings import Embeddings
@@ -37,6 +38,7 @@ from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tool_audit import ToolAudit
 from agent.recall_query import Hit, RecallQuery
 from agent.schedules.port import Schedules
+from store.api_tokens import SqlApiTokens
 from store.code_time import SqlCodeTime
 from store.conversations import SqlConversations
 from store.databases.database import (
@@ -378,6 +380,7 @@ class Store:
     replies: Replies
     summaries: Summaries
     tool_accounts: ToolAccounts
+    api_tokens: ApiTokens
     audit: ToolAudit
     operator_sessions: OperatorSessions
     installations: Installations
@@ -476,6 +479,15 @@ async def open_operator_sessions(
     """Open the sessions of the operators' page, while another process serves it. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlOperatorSessions(database)
+
+
+@asynccontextmanager
+async def open_api_tokens(
+    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+) -> AsyncGenerator[ApiTokens, None]:
+    """Open the tokens of programs, while another process serves from the database. Raises StoreError."""
+    async with beside(url, patience_s, migrations) as database:
+        yield SqlApiTokens(database)
 
 
 @asynccontextmanager
@@ -607,6 +619,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlReplies(database),
         SqlSummaries(database),
         SqlToolAccounts(database),
+        SqlApiTokens(database),
         SqlToolAudit(database),
         SqlOperatorSessions(database),
         SqlInstallations(database),

@@ -13,6 +13,7 @@ from docs.site.capacity import capacity_page
 from docs.site.figures import MAX_LOAD, benchmarks_page
 from docs.site.reference import PAGES, STORED, Fate, each_once, settings_page
 from store.all_tables import metadata
+from store.api_tokens import api_token
 from store.engine import Store, open_store
 from store.installations import installation
 from store.message_tables import embedding
@@ -76,6 +77,8 @@ async def lived(store: Store) -> None:
         connection.execute(insert(verdict).values(turn=last, person=PERSON, verdict="up", time=START))
         connection.execute(insert(preference).values(owner=PERSON, name="model", value="quince"))
         connection.execute(insert(tool_account).values(person=PERSON, server="wiki", sealed=b"quince"))
+        token = {"name": "ide", "audience": f"person:{PERSON}", "source": "slack:T1", "channel": "", "scopes": "ask"}
+        connection.execute(insert(api_token).values(hash="hash", person=PERSON, created=START, by_person=True, **token))
         pending = {"handle": "h", "sealed": b"quince", "expires": START}
         connection.execute(insert(sign_in).values(person=PERSON, server="wiki", **pending))
         app = {"source": "slack:T1", "app": "A1", "organization": "", "bot": "U0", "scopes": "", "sealed": b"x"}
@@ -96,7 +99,7 @@ async def test_what_the_page_says_is_erased_is_found_in_no_row_after_forgetting(
     await lived(store)
     tables = {table.name: table for table in metadata.sorted_tables}
     before = {name: await store.database.read(naming, table) for name, table in tables.items()}
-    assert sum(map(bool, before.values())) >= 18, before
+    assert sum(map(bool, before.values())) >= 19, before
     await store.forgetting.forget(Everything(PERSON), START)
     after = {name: await store.database.read(naming, table) for name, table in tables.items()}
     words = select(func.count()).select_from(tool_call).where(tool_call.c.arguments != "")

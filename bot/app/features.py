@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from agent.machine import new_secret
 from agent.ports.tools import NO_SERVERS, ToolSource
 from agent.toolbox.registry import FixedTools, Toolbox
+from bot.api import feature as api
 from bot.app import parts
 from bot.app.from_settings import access_rules
 from bot.app.opened import Opened
@@ -129,6 +131,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         code,
         models.feature(services.models),
         operators.feature(services.operators),
+        api.feature(core, settings.api, new_secret),
     )
     approvals = ApprovalService(
         toolbox(settings, opened, listed, services.platform_tools), opened.policy, core.clock, core.turns.wake

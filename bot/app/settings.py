@@ -15,6 +15,7 @@ from platformdirs import user_data_path
 from agent.errors import SettingsError
 from agent.providers import static_embeddings
 from agent.providers.catalog import is_loopback
+from bot.api.settings import ApiSettings
 from bot.app.http_settings import HttpSettings
 from bot.app.network_settings import HTTP_PROXY, HTTPS_PROXY, SSL_CERT_FILE, NetworkSettings, in_capitals
 from bot.app.storage_settings import DATABASE_URL, REPLICA_URL, StorageSettings, database_hosts, passwords_of
@@ -84,6 +85,7 @@ class Settings:
     attachments: AttachmentSettings = field(default_factory=AttachmentSettings)
     forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
     channels: ChannelSettings = field(default_factory=ChannelSettings)
+    api: ApiSettings = field(default_factory=ApiSettings)
     budgets: BudgetSettings = field(default_factory=BudgetSettings)
     web: WebSettings = field(default_factory=WebSettings)
     models: ModelSettings = field(default_factory=ModelSettings)

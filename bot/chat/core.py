@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent.memory.documents import Documents
+from agent.ports.api_tokens import ApiTokens
 from agent.ports.clock import Clock
 from agent.ports.conversations import Summaries, WorkingSet
 from agent.ports.forgetting import Forgetting
@@ -28,6 +29,8 @@ from bot.chat.turns.control import RegisteredTurns
 class Repositories(Protocol):
     """The parts of the store that features use."""
 
+    @property
+    def api_tokens(self) -> ApiTokens: ...
     @property
     def documents(self) -> Documents: ...
     @property

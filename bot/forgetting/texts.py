@@ -26,6 +26,7 @@ _KINDS = {
     "schedules": ("schedule", "schedules"),
     "summaries": ("summary", "summaries"),
     "accounts": ("sign-in to a tool", "sign-ins to tools"),
+    "tokens": ("API token", "API tokens"),
 }
 # As previews and receipts count those in which something falls.
 THREADS = "conversations"

@@ -3,13 +3,15 @@
 import argparse
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
+from agent.ports.api_tokens import TokenScope
 from agent.spending import By
+from bot.api.tokens import DEFAULT_DAYS, DailyBudget, parse_budget, parse_days, parse_name, parse_scopes
 from bot.app.storage_settings import database_url
 from bot.chat.output import complain, write_out
 from bot.platforms.discord import options as discord
@@ -58,6 +60,9 @@ class Subcommand(StrEnum):
     PLUGINS_LIST = "list"
     PLUGINS_CHECK = "check"
     PLUGINS_REMOVE = "remove"
+    TOKEN_CREATE = "token create"
+    TOKEN_LIST = "token list"
+    TOKEN_REVOKE = "token revoke"
     MANIFEST = "manifest"
     INVITE = "invite"
 
@@ -95,6 +100,7 @@ def parser() -> argparse.ArgumentParser:
         "place",
     )
     _add_plugins(_Commands(commands.group("plugins", "manage plug-ins: folders with skills and tool servers")))
+    _add_tokens(_Commands(commands.group("token", "create, list and revoke the tokens of programs that ask the bot")))
     _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _add_invite(_Commands(commands.group("discord", "set up the Discord application")))
     return root
@@ -131,7 +137,7 @@ class _Commands:
         self._subparsers = parser.add_subparsers(required=required, metavar="COMMAND")
 
     def add(self, command: Subcommand, summary: str, details: str = "") -> argparse.ArgumentParser:
-        parser = self.group(command.value, summary, details)
+        parser = self.group(command.value.rpartition(" ")[2], summary, details)
         parser.set_defaults(command=command)
         return parser
 
@@ -356,6 +362,41 @@ def _add_plugins(commands: _Commands) -> None:
     remove.add_argument("name", metavar="NAME", help="the name from `cogency plugins list`")
     for command in (list_, check):
         command.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
+
+
+def _add_tokens(commands: _Commands) -> None:
+    create = commands.add(Subcommand.TOKEN_CREATE, "create a token and print it once", setup_texts.TOKEN_CREATE_SAYS)
+    list_ = commands.add(Subcommand.TOKEN_LIST, "list tokens and when they were last used", setup_texts.WORKS_BESIDE)
+    revoke = commands.add(Subcommand.TOKEN_REVOKE, "revoke a token at once", setup_texts.WORKS_BESIDE)
+    create.add_argument("name", type=_argument_type(parse_name), metavar="NAME", help="a name for the program")
+    create.add_argument("--as", dest="acts_as", required=True, metavar="WHO", help=setup_texts.TOKEN_AS_SAYS)
+    create.add_argument("--place", metavar="PLACE", help=setup_texts.TOKEN_PLACE_SAYS)
+    create.add_argument(
+        "--budget",
+        type=_argument_type(parse_budget),
+        default=DailyBudget(),
+        metavar="AMOUNT",
+        help="what it may spend in a day, as in 2.50 (US dollars) or '200,000 tokens' (default: no limit of its own)",
+    )
+    create.add_argument(
+        "--scopes",
+        type=_argument_type(parse_scopes),
+        default=frozenset({TokenScope.ASK}),
+        metavar="NAMES",
+        help=f"what it may do, separated by commas: {', '.join(TokenScope)} (default: ask)",
+    )
+    create.add_argument(
+        "--expires",
+        dest="lasts",
+        type=_argument_type(parse_days),
+        default=timedelta(days=DEFAULT_DAYS),
+        metavar="DAYS",
+        help=f"when it expires, as in 90d, or never (default: {DEFAULT_DAYS}d)",
+    )
+    list_.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
+    revoke.add_argument("named", metavar="NAME", help="the name or number from `cogency token list`")
+    for command in (create, revoke):
+        command.add_argument("--operator", metavar="NAME", help=setup_texts.OPERATOR_NAME_SAYS)
 
 
 def _add_manifest(commands: _Commands) -> None:

@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing, nullcontext
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -23,7 +23,9 @@ from agent.errors import CogencyError, ProviderError, SettingsError
 from agent.incoming import Person
 from agent.machine import CLOCK
 from agent.messages import Json, ModelCall
+from agent.ports.api_tokens import TokenScope
 from agent.spending import By
+from bot.api.tokens import DailyBudget
 from bot.app.settings import Settings, all_settings, load_settings, moved_addresses, names_of_ours
 from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.findings import Finding, Level, finding_lines, healthy
@@ -613,6 +615,48 @@ async def _plugins_remove(settings: Settings, *, name: str) -> Exit:
     return Exit.OK
 
 
+async def _token_create(
+    settings: Settings,
+    *,
+    name: str,
+    acts_as: str,
+    place: str | None,
+    budget: DailyBudget,
+    scopes: frozenset[TokenScope],
+    lasts: timedelta | None,
+    operator: str | None,
+) -> Exit:
+    from bot.app.subject_requests import Operator, place_named, place_names  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator_tokens import create_token  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    if place is not None and ":" not in place:
+        names, unread = await place_names(settings)
+        for sentence in unread:
+            complain(f"cogency token: {sentence}")
+        place = await place_named(settings, place, names)
+    by = Operator(operator or account_name(), account_name())
+    sentence, secret = await create_token(settings, name, acts_as, place, budget, scopes, lasts, by)
+    complain(sentence)  # so that the output is the token alone, for a script
+    write_out(sys.stdout, f"{secret.reveal()}\n")
+    return Exit.OK
+
+
+async def _token_list(settings: Settings, *, as_json: bool) -> Exit:
+    from bot.setup.operator_tokens import token_list  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    write_out(sys.stdout, f"{await token_list(settings, as_json=as_json)}\n")
+    return Exit.OK
+
+
+async def _token_revoke(settings: Settings, *, named: str, operator: str | None) -> Exit:
+    from bot.app.subject_requests import Operator  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator_tokens import revoke_token  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    by = Operator(operator or account_name(), account_name())
+    write_out(sys.stdout, f"{await revoke_token(settings, named, by)}\n")
+    return Exit.OK
+
+
 async def _slack_manifest(
     settings: Settings,
     *,
@@ -698,6 +742,9 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.PLUGINS_LIST: _plugins_list,
     Subcommand.PLUGINS_CHECK: _plugins_check,
     Subcommand.PLUGINS_REMOVE: _plugins_remove,
+    Subcommand.TOKEN_CREATE: _token_create,
+    Subcommand.TOKEN_LIST: _token_list,
+    Subcommand.TOKEN_REVOKE: _token_revoke,
     Subcommand.MANIFEST: _slack_manifest,
     Subcommand.INVITE: _discord_invite,
 }

@@ -51,8 +51,27 @@ HOLDS = "{file} contains {held}, as of {made}."
 RESTORED = "{where} now contains the backup. Start the bot again."
 FORGOTTEN_AGAIN = "Messages that were forgotten after the backup were removed again: {messages}."
 FORGOTTEN_UNKNOWN = (
-    "This database has no record of what was forgotten after the backup, so that data was restored. Erase it again."
+    "This database has no record of what was forgotten after the backup, so that data was restored. Erase it again. "
+    "API tokens that were revoked after the backup are valid again, too; see `cogency token list`."
 )
+TOKEN_CREATE_SAYS = (
+    "Programs use the token for the API (docs/api.md). A person's token asks as the person, and reads what their "
+    "direct messages could. A service's token reads only its place. The token is printed on standard output."
+)
+TOKEN_AS_SAYS = "the ID of a person from `cogency person find`, or service"
+TOKEN_PLACE_SAYS = "of a service: its place, as a channel's name or the ID from `cogency place find`"
+TOKEN_PLACE_MISSING = "A service needs a place: add --place, with a channel's name or ID."
+TOKEN_PLACE_OF_PERSON = "--place is only for services: a person's token reads what their direct messages could."
+TOKEN_PLACE_PRIVATE = "{of} is a direct message. Use --as with that person's ID instead."
+TOKEN_PERSON_MADE = (
+    "Token {name} for {of} ({scopes}), {ends}. It is not shown again. Use it as the API key of a program."
+)
+TOKEN_SERVICE_MADE = (
+    "Token {name} of a service in {of} ({scopes}), {ends}. Programs with this token read what was said there. It is "
+    "not shown again. Use it as the API key of a program."
+)
+TOKEN_REVOKED = "Revoked token {id} ({name})."
+NO_TOKENS = "There are no tokens. Create one with `cogency token create`."
 COPIED = (
     "{where} now contains {held}. The copy matches the source. Set COGENCY_DATABASE_URL to the copy and start the bot."
 )

@@ -24,6 +24,7 @@ from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, ShownPage, ShownRe
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from store import job_queue, model_calls, row_mapping, tool_calls
+from store.api_tokens import api_token
 from store.databases.database import is_postgresql
 from store.erased_ids import ErasedIds, erased
 from store.file_tables import saved_file
@@ -315,6 +316,8 @@ def erase_by_plan(
         counts["documents"] = documents
     if schedules := drop(connection, schedule.c.id, doomed.schedules):
         counts["schedules"] = schedules
+    if tokens := connection.execute(delete(api_token).where(selection.tokens_of(plan))).rowcount:
+        counts["tokens"] = tokens
     _drop_people(connection, plan, counts, erased_ids, complete=doomed.complete)
     if isinstance(plan, plans.Everything) and any(counts.values()):
         _keep_person(connection, plan.person, erased_ids, now)

@@ -17,6 +17,7 @@ from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.stored_messages import Author
+from store.api_tokens import api_token
 from store.channels import asked_for_schedule, in_channels
 from store.file_tables import saved_file
 from store.installations import installation
@@ -251,6 +252,8 @@ def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool
         return True
     if passages.count(connection, documents_of(plan)):
         return True
+    if connection.execute(select(api_token.c.id).where(tokens_of(plan)).limit(1)).first() is not None:
+        return True
     if not isinstance(plan, plans.Gone):
         return False
     removed = installation.c.source.in_(sorted(plan.sources)), installation.c.removed.is_not(None)
@@ -280,6 +283,22 @@ def documents_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
                 document.c.audience.in_(sorted(audiences)),
                 and_(in_channels(document, within, channels), ~private),
                 document.c.source.in_(sorted(sources)),
+            )
+        case _:
+            return false()
+
+
+def tokens_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
+    """The condition for tokens of programs that are erased with the plan: with their person or their place."""
+    match plan:
+        case plans.Everything(who):
+            return api_token.c.person == who
+        case plans.Gone(_, channels, audiences, sources, within):
+            in_channels_ = and_(api_token.c.source == within, api_token.c.channel.in_(sorted(channels)))
+            return or_(
+                api_token.c.source.in_(sorted(sources)),
+                api_token.c.audience.in_(sorted(audiences)),
+                and_(in_channels_, api_token.c.channel != ""),
             )
         case _:
             return false()

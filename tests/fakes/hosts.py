@@ -5,6 +5,7 @@ from typing import Protocol
 
 from agent.machine import new_secret
 from agent.memory.documents import Documents
+from agent.ports.api_tokens import ApiTokens
 from agent.ports.clock import Clock
 from agent.ports.consents import Consents, OpenQuestions
 from agent.ports.conversations import Conversations
@@ -22,6 +23,10 @@ from agent.ports.tool_audit import ToolAudit
 from agent.providers.rehearsal import RehearsalProvider
 from agent.schedules.port import Schedules
 from agent.toolbox.registry import Toolbox
+from bot.api import feature as api
+from bot.api.commands import PersonTokens
+from bot.api.settings import ApiSettings
+from bot.api.tokens import TokenService
 from bot.budgets import feature as budgets
 from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.budgets.service import BudgetService
@@ -85,6 +90,8 @@ def patient_reader() -> Reader:
 class Stored(Protocol):
     """The parts of a store that a host needs, in memory or not."""
 
+    @property
+    def api_tokens(self) -> ApiTokens: ...
     @property
     def ledger(self) -> Ledger: ...
     @property
@@ -229,6 +236,7 @@ def host_on(
         *conversations.bound_commands(
             model_service, turns, WhoIs(rules.access, ChannelEffects(store.preferences), clock)
         ),
+        *api.bound_commands(PersonTokens(TokenService(store.api_tokens, clock, new_secret), ApiSettings())),
         *budgets.bound_commands(BudgetService(rules.access, allowances, clock)),
         *channels.bound_commands(places),
         CODE_COMMAND.bound(CodeService(store.replies)),

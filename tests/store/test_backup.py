@@ -16,6 +16,7 @@ from agent.jobs import INDEXING
 from agent.memory.audience import WIDE, PersonAudience, label
 from agent.memory.documents import DocumentPage, DocumentQuery, NewDocument, passages_of
 from agent.memory.forgetting_plans import Deleted, Everything
+from agent.ports.api_tokens import NewApiToken
 from agent.ports.saved_files import FileChanges, FileSource
 from store.backup import MADE, backup, copy, digest, look_into, new_file, restore
 from store.engine import Store, open_store
@@ -30,6 +31,7 @@ from tests.store.processes import line, pieces_in_files, running
 
 HERS = label(PersonAudience("ann"))
 LATER = START + timedelta(days=1)
+TOKEN = NewApiToken("", "", "ann", PersonAudience("ann"), "test", "", frozenset(), START, None)
 
 
 @asynccontextmanager
@@ -152,8 +154,10 @@ async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
         await remember(store.facts, "bob", "likes herring", "person:bob", START)
         await store.preferences.set("bob", "model", "herring")
         await store.preferences.set("ann", "model", "small")
+        tokens = [await store.api_tokens.add(replace(TOKEN, hash=name, name=name), 5) for name in ("lost", "kept")]
     await backup(url, file, START)
     async with opened(url) as store:
+        await store.api_tokens.revoke([token.id for token in tokens[:1] if token])
         await answered(store, said("my hat is grey", number=51), "Noted.")
         await forget(store, "bob")
         await store.forgetting.forget(Deleted("test", "channel", frozenset({"post-2", "post-51"})), START)
@@ -165,6 +169,7 @@ async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
         assert [await store.preferences.all_of(who) for who in ("bob", "ann")] == [{}, {"model": "small"}]
         assert len(await texts_found(store, "boat")) == 4
         assert (await store.ledger.accept(said("my hat is grey", number=51))).duplicate
+        assert [token.definition.name for token in await store.api_tokens.all(5)] == ["kept"]
     if engine == "sqlite":
         assert await pieces_in_files(tmp_path / "data", ["number 2 is blue", "bob likes tea", "herring"]) == 0
     assert (await restore(file, f"sqlite:///{tmp_path / 'new' / 'db'}", LATER)).knows is False

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, insert, inspect, select, update
 
 from agent.errors import StoreError, StoreLocked
 from store.all_tables import metadata
+from store.api_tokens import api_token
 from store.backup import go_back, look_into, restore
 from store.databases.database import migrating
 from store.engine import Store, database_beside, look_at, open_store, prepare
@@ -43,6 +44,7 @@ FEW = ["r0014", "r0010", "r0005"]
 # These rows stay, as a later version needs them again.
 UNREAD = "marks of forgotten messages; these messages may return if they are sent again"
 LOST: Mapping[str, set[str]] = {
+    "r0032": {"tokens of programs; they have to be created again"},
     "r0031": {
         "links to messages that another workspace stored, too; later edits and deletions of these have no effect",
         UNREAD,
@@ -78,6 +80,8 @@ def one_of_each(connection: Connection) -> None:
     of_ann, text = {"person": "ann", "server": "wiki", "sealed": b"sealed"}, dict.fromkeys
     connection.execute(insert(tool_account).values(**of_ann))
     connection.execute(insert(sign_in).values(**of_ann, handle="handle", expires=START))
+    of_a_token = text(("hash", "name", "person", "audience", "source", "channel", "scopes"), "x")
+    connection.execute(insert(api_token).values(**of_a_token, created=START, by_person=True))
     connection.execute(insert(operator_session).values(hash="hash", seen=START, expires=START))
     of_a_workspace = text(("source", "app", "organization", "bot", "scopes", "installer"), "x")
     connection.execute(insert(installation).values(**of_a_workspace, installed=START, sealed=b"sealed", epoch=1))

@@ -1,0 +1,108 @@
+"""The tokens of programs that ask the bot, as a port of the store."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, Protocol
+
+from agent.memory.audience import Audience, Place
+from agent.spending import Money
+
+
+class TokenScope(StrEnum):
+    """What a token may be used for. The values are stored."""
+
+    ASK = "ask"
+    """Ask questions, which a model answers with the tools that run without approval."""
+    RECALL = "recall"
+    """Search past conversations and memory, and read threads."""
+    REMEMBER = "remember"
+    """Store facts."""
+    FORGET = "forget"
+    """Erase what is stored."""
+    POST = "post"
+    """Post messages in the place."""
+
+
+SERVICE_SOURCE: Final = "api"  # The source of the ids of services, which are no one's: "api:7"
+
+
+@dataclass(frozen=True, slots=True)
+class NewApiToken:
+    """A token to store. `hash`: of the secret, in hexadecimal. `name`: unique among its owner's tokens.
+
+    `person`: the id of the person as whom it acts; "" for a service. `audience`: what it reads: that person's direct
+    messages, or the service's place. `source`, `channel`: where that place is, as in `agent.incoming`; `channel` is ""
+    for people and for whole workspaces. `tokens_per_day`, `money_per_day`: its budget for a day of UTC; None is no
+    limit. `expires`: None for never. `by_person`: its person made it; False: an operator.
+    """
+
+    hash: str
+    name: str
+    person: str
+    audience: Audience
+    source: str
+    channel: str
+    scopes: frozenset[TokenScope]
+    created: datetime
+    expires: datetime | None
+    tokens_per_day: int | None = None
+    money_per_day: Money | None = None
+    by_person: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApiToken:
+    """A stored token. `used`: when it was last used, to the minute; None for never."""
+
+    id: int
+    definition: NewApiToken
+    used: datetime | None = None
+
+    @property
+    def is_service(self) -> bool:
+        return not self.definition.person
+
+    @property
+    def owner(self) -> str:
+        """The id of the person who asks with it: a person of a platform, or the service itself ("api:7")."""
+        return self.definition.person or f"{SERVICE_SOURCE}:{self.id}"
+
+    @property
+    def place(self) -> Place:
+        """Where its answers are read. A service reads exactly its place, not what readers of the place could also read
+        elsewhere: who holds its token is unknown.
+        """
+        return Place(self.definition.audience)
+
+    def allows(self, scope: TokenScope) -> bool:
+        return scope in self.definition.scopes
+
+
+class ApiTokens(Protocol):
+    """Tokens by the hashes of their secrets. Every method raises StoreError."""
+
+    async def add(self, new: NewApiToken, limit: int) -> ApiToken | None:
+        """Store a token. None if its owner has one with this name, or `limit` tokens."""
+        ...
+
+    async def find(self, hash_: str, now: datetime) -> ApiToken | None:
+        """Return the token with this hash, and record that it is used now. None if there is none, or it has expired."""
+        ...
+
+    async def by_id(self, id_: int, now: datetime) -> ApiToken | None:
+        """Return the token. None if it was revoked, or has expired."""
+        ...
+
+    async def all(self, limit: int) -> list[ApiToken]:
+        """Return all tokens in the order of their ids, also expired ones."""
+        ...
+
+    async def of_person(self, person: str) -> list[ApiToken]:
+        """Return the person's tokens in the order of their ids, also expired ones."""
+        ...
+
+    async def revoke(self, ids: Collection[int]) -> int:
+        """Delete these tokens. Returns how many there were."""
+        ...

@@ -1,0 +1,32 @@
+"""The settings of the API's tokens."""
+
+from dataclasses import dataclass
+
+from agent.ports.api_tokens import TokenScope
+from bot.api.tokens import DEFAULT_DAYS
+from bot.settings import parsers
+from bot.settings.declaration import Section, setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiSettings:
+    """Which tokens people may create for themselves."""
+
+    person_scopes: frozenset[TokenScope] = setting(
+        "COGENCY_PERSON_TOKENS",
+        parsers.some_of(TokenScope),
+        frozenset(),
+        section=Section.ACCESS,
+        description=(
+            "What programs may do with the tokens that people create with /tokens: ask, recall, remember, forget, "
+            "post, separated by commas. Default: people cannot create tokens; operators can (`cogency token`)."
+        ),
+        example="ask,recall",
+    )
+    person_days: int = setting(
+        "COGENCY_PERSON_TOKEN_DAYS",
+        parsers.whole(1, 3_650),
+        DEFAULT_DAYS,
+        section=Section.ACCESS,
+        description="Number of days for which a token that a person creates is valid.",
+    )

@@ -1,0 +1,230 @@
+"""The tokens of programs: making, checking, listing and revoking them. The API and our MCP server accept them.
+
+Rules
+  A secret is shown once, when it is made; only its hash is stored. An unknown, an expired and a revoked secret look the
+  same from outside.
+  A person's token acts as the person and reads what their direct messages could; a service's reads exactly its place.
+  People make tokens for themselves only if the operator allows it, and only with the scopes that the operator names.
+"""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Final
+
+from agent.errors import Refused
+from agent.memory.audience import Audience, PersonAudience
+from agent.messages import Json
+from agent.ports.api_tokens import ApiToken, ApiTokens, NewApiToken, TokenScope
+from agent.ports.clock import Clock
+from agent.spending import NANO, Money
+from bot.api import texts as api_texts
+from bot.chat.texts.formatting import counted, money
+from bot.settings.secret import Secret
+
+PREFIX: Final = "cogency_"  # By which people and secret scanners recognize a token
+_SECRET: Final = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}", re.ASCII)
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
+_DAYS: Final = re.compile(r"([1-9][0-9]{0,3})d?", re.ASCII)
+_TOKENS: Final = re.compile(r"(\d[\d,]{0,18}) tokens?", re.ASCII | re.IGNORECASE)
+_DOLLARS: Final = re.compile(r"\$? ?(\d[\d,]{0,9})(?:\.(\d{1,2}))?", re.ASCII)
+NEVER: Final = "never"
+
+MAX_OF_PERSON: Final = 20  # More programs than one person uses
+MAX_OF_SERVICES: Final = 1_000  # A list that one can still read
+DEFAULT_DAYS: Final = 90
+
+
+@dataclass(frozen=True, slots=True)
+class DailyBudget:
+    """What a token may spend in a day of UTC; None is no limit."""
+
+    tokens: int | None = None
+    money: Money | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """A new token, with its secret, which is shown now and never again."""
+
+    token: ApiToken
+    secret: Secret
+
+
+def parse_name(text: str) -> str:
+    """Return a token's name. Raises ValueError."""
+    if _NAME.fullmatch(text) is None:
+        raise ValueError(api_texts.NAME_FORM)
+    return text
+
+
+def parse_scopes(text: str) -> frozenset[TokenScope]:
+    """Parse "ask,recall". Raises ValueError."""
+    names = {name.strip() for name in text.split(",") if name.strip()}
+    if not names or not names <= {*TokenScope}:
+        raise ValueError(api_texts.SCOPES_FORM.format(scopes=", ".join(TokenScope)))
+    return frozenset(map(TokenScope, names))
+
+
+def parse_days(text: str) -> timedelta | None:
+    """Parse "90d" or "90"; None for "never". Raises ValueError."""
+    if text == NEVER:
+        return None
+    if (found := _DAYS.fullmatch(text)) is None:
+        raise ValueError(api_texts.DAYS_FORM)
+    return timedelta(days=int(found[1]))
+
+
+def parse_budget(text: str) -> DailyBudget:
+    """Parse "$2.50", "2.50" or "200,000 tokens". Raises ValueError."""
+    if found := _TOKENS.fullmatch(text):
+        return DailyBudget(tokens=int(found[1].replace(",", "")))
+    if found := _DOLLARS.fullmatch(text):
+        cents = int(found[1].replace(",", "")) * 100 + int((found[2] or "").ljust(2, "0"))
+        return DailyBudget(money=Money(cents * (NANO // 100)))
+    raise ValueError(api_texts.BUDGET_FORM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRequest:
+    """What is to be made. `person`: "" for a service; then `audience`, `source` and `channel` are those of its place.
+
+    `lasts`: None for ever.
+    """
+
+    name: str
+    person: str
+    audience: Audience
+    source: str
+    channel: str = ""
+    scopes: frozenset[TokenScope] = frozenset({TokenScope.ASK})
+    lasts: timedelta | None = timedelta(days=DEFAULT_DAYS)
+    budget: DailyBudget = DailyBudget()
+    by_person: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TokenService:
+    """`new_secret`: returns 256 random bits as 43 characters that are safe in a URL."""
+
+    tokens: ApiTokens
+    clock: Clock
+    new_secret: Callable[[], str]
+
+    async def issue(self, request: TokenRequest) -> IssuedToken:
+        """Make a token. Raises Refused if its owner has too many, or one with this name, and StoreError."""
+        secret, now = f"{PREFIX}{self.new_secret()}", self.clock.now()
+        limit = MAX_OF_PERSON if request.person else MAX_OF_SERVICES
+        new = NewApiToken(
+            hash=hash_of(secret),
+            name=request.name,
+            person=request.person,
+            audience=request.audience,
+            source=request.source,
+            channel=request.channel,
+            scopes=request.scopes,
+            created=now,
+            expires=None if request.lasts is None else now + request.lasts,
+            tokens_per_day=request.budget.tokens,
+            money_per_day=request.budget.money,
+            by_person=request.by_person,
+        )
+        token = await self.tokens.add(new, limit)
+        if token is None:
+            raise Refused(api_texts.NAME_TAKEN.format(name=request.name, limit=limit))
+        return IssuedToken(token, Secret(secret))
+
+    async def authenticate(self, secret: str) -> ApiToken | None:
+        """Return the valid token of this secret; None for any other text. Raises StoreError."""
+        if _SECRET.fullmatch(secret) is None:
+            return None
+        return await self.tokens.find(hash_of(secret), self.clock.now())
+
+    async def valid(self, id_: int) -> ApiToken | None:
+        """Return the token, if it is neither revoked nor expired now. Raises StoreError."""
+        return await self.tokens.by_id(id_, self.clock.now())
+
+    async def listed(self) -> Sequence[ApiToken]:
+        """Return all tokens, for operators. Raises StoreError."""
+        return await self.tokens.all(MAX_OF_SERVICES)
+
+    async def revoke(self, named: str, of: Collection[ApiToken]) -> ApiToken:
+        """Revoke one of these tokens, by its number or by its name. Raises Refused and StoreError."""
+        found = [token for token in of if named in {str(token.id), token.definition.name}]
+        by_number = [token for token in found if str(token.id) == named]
+        if not found:
+            raise Refused(api_texts.NO_SUCH_TOKEN.format(name=named))
+        if len(found) > 1 and len(by_number) != 1:
+            numbers = ", ".join(str(token.id) for token in found)
+            raise Refused(api_texts.NAME_OF_MANY_TOKENS.format(name=named, numbers=numbers))
+        (token,) = by_number or found
+        await self.tokens.revoke([token.id])
+        return token
+
+
+def hash_of(secret: str) -> str:
+    """A plain hash suffices: the secret has 256 random bits."""
+    return sha256(secret.encode()).hexdigest()
+
+
+def bearer_of(authorization: str) -> str:
+    """Return the secret in an Authorization header ("Bearer …"); "" if it has none."""
+    scheme, _, secret = authorization.partition(" ")
+    return secret.strip() if scheme.casefold() == "bearer" else ""
+
+
+def scope_words(scopes: Collection[TokenScope]) -> str:
+    return ", ".join(scope for scope in TokenScope if scope in scopes)
+
+
+def budget_words(new: NewApiToken) -> str:
+    parts = [
+        "" if new.tokens_per_day is None else counted(new.tokens_per_day, "token", "tokens"),
+        "" if new.money_per_day is None else money(new.money_per_day),
+    ]
+    return " and ".join(filter(None, parts))
+
+
+def token_line(token: ApiToken, now: datetime) -> str:
+    """Return a line of a list: number, name, scopes, budget, and when it expires and was last used."""
+    new = token.definition
+    if new.expires is None:
+        ends = api_texts.NEVER_EXPIRES
+    else:
+        form = api_texts.EXPIRED if new.expires <= now else api_texts.EXPIRES
+        ends = form.format(day=new.expires)
+    budget = budget_words(new)
+    parts = (
+        f"{token.id} {new.name}",
+        scope_words(new.scopes),
+        api_texts.A_DAY.format(budget=budget) if budget else "",
+        ends,
+        api_texts.NEVER_USED if token.used is None else api_texts.LAST_USED.format(time=token.used),
+    )
+    return ", ".join(filter(None, parts))
+
+
+def operator_line(token: ApiToken, now: datetime) -> str:
+    """Return a line of the operators' list, which also says for whom or for which place the token is."""
+    new = token.definition
+    whose = f"{new.source}:{new.channel}" if new.channel else new.source
+    return f"{token_line(token, now)}, {new.person or api_texts.SERVICE_IN.format(place=whose)}"
+
+
+def token_json(token: ApiToken) -> dict[str, Json]:
+    new = token.definition
+    times = {"created": new.created, "expires": new.expires, "used": token.used}
+    listed: dict[str, Json] = {
+        "id": token.id,
+        "name": new.name,
+        "person": new.person or None,
+        "place": None if isinstance(new.audience, PersonAudience) else f"{new.source}:{new.channel}".rstrip(":"),
+        "scopes": [scope.value for scope in TokenScope if scope in new.scopes],
+        "tokens_per_day": new.tokens_per_day,
+        "usd_per_day": None if new.money_per_day is None else new.money_per_day / NANO,
+    }
+    for name, time in times.items():
+        listed[name] = None if time is None else time.isoformat()
+    return listed

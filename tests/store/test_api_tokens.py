@@ -1,0 +1,90 @@
+"""Tokens of programs: found by a hash until they expire, gone when revoked, and with their person and place."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
+from agent.memory.forgetting_plans import Everything, ForgettingPlan, Gone
+from agent.ports.api_tokens import ApiToken, NewApiToken, TokenScope
+from agent.spending import NANO, Money
+from store.engine import Store
+from tests.fakes.incoming import START
+
+ANN, BOB = "slack:T1:U1", "slack:T1:U2"
+SECRET_CHANNEL = GroupAudience("slack:T1:C1")
+HERS = NewApiToken(
+    hash="a",
+    name="ide",
+    person=ANN,
+    audience=PersonAudience(ANN),
+    source="slack:T1",
+    channel="",
+    scopes=frozenset({TokenScope.ASK, TokenScope.RECALL}),
+    created=START,
+    expires=START + timedelta(days=90),
+    money_per_day=Money(2 * NANO),
+    by_person=True,
+)
+OF_CHANNEL = replace(
+    HERS, hash="c", name="ci", person="", audience=SECRET_CHANNEL, channel="C1", expires=None, by_person=False
+)
+OF_TEAM = replace(OF_CHANNEL, hash="t", name="web", audience=TeamAudience("slack:T1"), channel="C2")
+
+
+async def _add(store: Store, new: NewApiToken) -> ApiToken:
+    token = await store.api_tokens.add(new, 10)
+    assert token is not None
+    return token
+
+
+async def test_a_token_is_found_by_its_hash_until_it_expires_or_is_revoked(either: Store) -> None:
+    token = await _add(either, HERS)
+    assert (token.definition, token.used, token.owner) == (HERS, None, ANN)
+    assert await either.api_tokens.find("other", START) is None
+    assert await either.api_tokens.find("a", START) == token
+    soon, later = START + timedelta(seconds=59), START + timedelta(minutes=1)
+    assert await either.api_tokens.find("a", soon) == replace(token, used=START)
+    await either.api_tokens.find("a", later)
+    assert [one.used for one in await either.api_tokens.of_person(ANN)] == [later], "to the minute"
+    assert await either.api_tokens.by_id(token.id, later) == replace(token, used=later)
+    assert await either.api_tokens.find("a", START + timedelta(days=90)) is None
+    assert await either.api_tokens.by_id(token.id, START + timedelta(days=90)) is None
+    assert await either.api_tokens.revoke([token.id, 99]) == 1
+    assert await either.api_tokens.find("a", START) is None
+    assert (await _add(either, OF_CHANNEL)).id > token.id, "a service never inherits the id of another token"
+
+
+async def test_an_owner_has_few_tokens_each_with_its_own_name(either: Store) -> None:
+    await _add(either, HERS)
+    assert await either.api_tokens.add(replace(HERS, hash="b"), 10) is None
+    assert await either.api_tokens.add(replace(HERS, hash="b", name="other"), 1) is None
+    bobs = await _add(either, replace(HERS, hash="b", person=BOB, audience=PersonAudience(BOB)))
+    service = await _add(either, OF_CHANNEL)
+    assert [one.id for one in await either.api_tokens.of_person(BOB)] == [bobs.id]
+    assert await either.api_tokens.of_person("") == [], "services are nobody's"
+    assert [one.definition.name for one in await either.api_tokens.all(10)] == ["ide", "ide", "ci"]
+    assert (service.is_service, service.owner) == (True, f"api:{service.id}")
+
+
+@pytest.mark.parametrize(
+    ("plan", "left"),
+    [
+        (Everything(ANN), {"ci", "web", "bobs"}),
+        (Gone(channels=frozenset({"C1"}), within="slack:T1"), {"ide", "web", "bobs"}),
+        (Gone(channels=frozenset({"C1"}), within="slack:T2"), {"ide", "ci", "web", "bobs"}),
+        (Gone(audiences=frozenset({label(SECRET_CHANNEL)})), {"ide", "web", "bobs"}),
+        (Gone(sources=frozenset({"slack:T1"})), {"bobs"}),
+    ],
+)
+async def test_a_token_falls_with_its_person_and_with_its_place(
+    store: Store, plan: ForgettingPlan, left: set[str]
+) -> None:
+    for new in (HERS, OF_CHANNEL, OF_TEAM):
+        await _add(store, new)
+    elsewhere = "slack:T2:U1"
+    await _add(store, replace(HERS, hash="b", name="bobs", person=elsewhere, source="slack:T2"))
+    receipt = await store.forgetting.forget(plan, START)
+    assert {one.definition.name for one in await store.api_tokens.all(10)} == left
+    assert receipt.erased.get("tokens", 0) == 4 - len(left)
