@@ -130,8 +130,8 @@ LAPSES_SOON = (
     "keep it for another six months."
 )
 LAPSED = (
-    "Your {kind} “{words}” has ended after six months, because it was scheduled without an end date. You can keep it "
-    "for another six months."
+    "Your {kind} “{words}” is paused, because it has run for six months and was scheduled without an end date. You can "
+    "keep it for another six months."
 )
 LAPSE_LINE = f"{LAPSES}, or end it? Only the person who scheduled it can decide.*"
 LAPSE_LINE_HOW = f"{LAPSES} with `/schedules resume {{id}}`, or end it with `/schedules cancel {{id}}`.*"

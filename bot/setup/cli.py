@@ -551,7 +551,7 @@ async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool
     used = plugins_in_use(settings)
     plugins = used if path is None else (load_plugin(path),)
     for plugin in () if as_json else plugins:
-        write_out(sys.stdout, "".join(f"{line}\n" for line in (*plugin.sentences, plugin.summary)))
+        write_out(sys.stdout, "".join(f"{line}\n" for line in plugin.report))
     # The servers of a plug-in are somebody's programs: those of one that is not in use are not started unasked. A
     # plug-in on the list whose name another one has already is not in use, and loads there without servers.
     started = {plugin.root for plugin in used if plugin.servers}

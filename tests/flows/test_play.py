@@ -287,7 +287,7 @@ async def test_a_repetition_that_lapsed_while_nothing_ran_asks_after_the_next_st
     async with playing(tmp_path) as here:
         ann = await here.page("ann")
         asks = await ann.first(lambda one: "keep" in one.get("offers", ()))
-        assert "has ended" in asks["html"]
+        assert "is paused" in asks["html"]
         await ann.say("dm-ann", "/schedules")
         listed = await ann.first(lambda one: one["asked"] == "/schedules")
         assert "resume it" in str(listed)

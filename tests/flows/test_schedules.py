@@ -237,7 +237,7 @@ HALF_A_YEAR = timedelta(days=180)
 
 
 async def let_one_lapse(here: Office[W]) -> None:
-    """A daily reminder without an end is posted for the last time, with the notice that it has ended."""
+    """A daily reminder without an end is posted for the last time, with the notice that it is paused."""
     world, now = here.world, here.world.clock.now()
     minute = (now + timedelta(minutes=4)).astimezone(UTC)
     rule = Timing("UTC", rule=f"{minute.minute} {minute.hour} * * *", until=now + LATER, lapses=True)
@@ -258,7 +258,7 @@ async def let_one_lapse(here: Office[W]) -> None:
 
 
 def notice_now(here: Office[W]) -> Page:
-    return next(page for page in here.world.answers() if "has ended" in page.text)
+    return next(page for page in here.world.answers() if "is paused" in page.text)
 
 
 async def test_one_that_has_lapsed_goes_on_when_its_person_says_so(open_world: AnyWorld) -> None:

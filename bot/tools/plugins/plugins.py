@@ -106,6 +106,12 @@ class Plugin:
         """A sentence for each fault, then for each note."""
         return tuple(f"{self.name}: {fault}" for fault in (*self.faults, *self.notes))
 
+    @property
+    def report(self) -> tuple[str, ...]:
+        """The sentences, and the summary, unless nothing of it can be used."""
+        is_usable = bool(self.skills or self.servers or not self.faults)
+        return (*self.sentences, self.summary) if is_usable else self.sentences
+
 
 def load_plugin(path: Path) -> Plugin:
     """Load the plug-in in a folder. Errors are in its `faults`."""

@@ -563,7 +563,7 @@ async def test_a_rule_without_an_end_says_before_that_it_lapses_and_asks_at_its_
             said += [(one.next, text) for text in world.shown(digest)[before:] if "six months" in text]
     (soon, asked), (end, over) = said
     day = schedule_texts.last_day(digest.definition.timing, until)
-    assert (f"ends on {day}" in asked, "has ended" in over) == (True, True)
+    assert (f"ends on {day}" in asked, "is paused" in over) == (True, True)
     assert all("“What is new?”" in text for text in (asked, over))
     assert until - first <= soon < end
     assert until - last <= end <= until
@@ -578,7 +578,7 @@ async def test_a_check_that_finds_nothing_new_tells_once_that_it_lapses() -> Non
     async with world.serving() as scheduler:
         while (one := await world.now(digest)).next is not None:
             await world.pass_(scheduler, one.next - world.clock.now())
-    assert [("ends on" in text, "has ended" in text) for text in world.shown(digest)[1:]] == [
+    assert [("ends on" in text, "is paused" in text) for text in world.shown(digest)[1:]] == [
         (True, False),
         (False, True),
     ]

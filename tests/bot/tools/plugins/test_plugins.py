@@ -179,6 +179,14 @@ def test_what_is_no_plugin_says_so(tmp_path: Path) -> None:
         assert fault.what.startswith(says)
 
 
+def test_the_report_counts_only_what_can_be_used(tmp_path: Path) -> None:
+    missing = load_plugin(tmp_path / "nowhere")
+    assert missing.report == missing.sentences != ()
+    write(tmp_path / "office", {"skills/good/SKILL.md": skill("good"), "skills/bad/SKILL.md": skill("other")})
+    partly = load_plugin(tmp_path / "office")
+    assert partly.report == (*partly.sentences, "office: 1 skill, 0 servers")
+
+
 def test_no_two_plugins_and_no_two_skills_have_one_name(tmp_path: Path) -> None:
     roots = [
         write(tmp_path / name, {"skills/report/SKILL.md": skill("report"), "plugin.json": manifest(named)})
