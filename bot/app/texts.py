@@ -108,7 +108,7 @@ NOBODY_ERASES = (
     "Nothing was erased, because another process is using {where} and did not respond. Stop it and try again."
 )
 STILL_ERASING = "The data is still being erased. `cogency audit` will show the result as #{number}."
-ERASES = "This erases everything stored about {of}: {amounts}. You cannot undo this."
+ERASES = "This erases the data of {of}: {amounts}. You cannot undo this."
 ERASES_CHOICES = "Only preferences, accounts and records without text are stored about {of}. This erases them."
 ERASES_REPETITIONS = "This includes repetitions in other threads ({count})."
 ERASES_RELATED = (

@@ -206,9 +206,9 @@ def nothing_to_forget(wish: OneThread | During | AboutTopic, zone: tzinfo) -> st
         case AboutTopic(_, words):
             return f"I found nothing about “{literal(words)}” in what you said or in what I know about you."
         case OneThread():
-            return "I do not store anything that you said in this thread or anything that I learned from it."
+            return "There is nothing to forget in this thread."
         case During(_, period):
-            return f"I do not store anything that you said {_span(period, zone)}."
+            return f"There is nothing to forget {_span(period, zone)}."
         case _:
             assert_never(wish)
 

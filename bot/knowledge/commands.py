@@ -112,7 +112,7 @@ def is_order(words: str) -> bool:
 
 LEARN_COMMAND = declaration.Command(
     name="learn",
-    summary="Add a file or a web page to the documents that I know here; managers only",
+    summary="Add a file or a web page to the documents that I know here (in channels, managers only)",
     run=learn,
     arguments=(
         declaration.Argument(

@@ -59,7 +59,7 @@ MEMORY_HELP: Mapping[str, str] = {
     "/memory correct 3 NEW WORDS": "replace entry 3 with your own words",
     "/memory everywhere 3": "use entry 3 in all my replies to you",
     "/memory here 3": "use entry 3 only where you said it",
-    "/memory export": "export everything I know about you as JSON",
+    "/memory export": "export what I know about you as JSON",
     "/memory pause": "stop learning from what you say",
     "/memory pause here": "stop in this channel only; channel managers can add “for everyone”",
     "/memory resume": "start learning again; add “here” for this channel only",
@@ -133,7 +133,7 @@ USED_EVERYWHERE = (
 USED_HERE = "From now on, I use it only where you said it."
 NOT_YOUR_WORDS = "That entry does not come from your own words alone, so I can use it only where it was said."
 SAME = "The entry already says exactly that."
-NO_SECRETS = "This looks like a password, a key or a card number. I never store those, so nothing changed."
+NO_SECRETS = "This looks like a password, a key or a card number. I do not store such data, so nothing changed."
 ENTRY_TOO_LONG = "Nothing changed, because an entry can have up to {most} characters."
 BOUND = "Nothing changed, because someone with more authority set that."
 MEMORY_FULL = (
@@ -141,7 +141,7 @@ MEMORY_FULL = (
     "the one that has gone unused the longest."
 )
 LEARNING = "I was learning something at that moment, so nothing changed. Try again."
-EXPORTED = "This is everything I know about you."
+EXPORTED = "This is what I know about you."
 NOT_THE_MANAGER = "Only channel managers can decide that for everyone. For yourself, use `/memory pause here`."
 
 

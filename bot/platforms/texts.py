@@ -489,7 +489,7 @@ INSTALL_CLOSED = (
     "install it. Ask the operator to add yours.</p>"
 )
 INSTALL_DONE = (
-    "<h1>Cogency is installed in {name}</h1><p>It answers within a few seconds. Invite it to a channel and mention "
+    "<h1>Cogency is installed in {name}</h1><p>It will be ready in a few seconds. Invite it to a channel and mention "
     'it, or send it a direct message.</p><p><a href="{link}">Open Slack</a></p>'
 )
 INSTALL_DENIED = (

@@ -328,7 +328,8 @@ INIT_DATA_WHICH = (
 )
 INIT_ACCESS = (
     "\n5. Access: by default every member can use the bot, within limits that stop runaway costs. To restrict it, "
-    'enter IDs, such as channel:C0123,person:U0123 (Slack and Discord show them under "Copy ID")'
+    'enter IDs, such as channel:C0123,person:U0123 (in Slack, choose "Copy member ID" in a profile; on Discord, turn '
+    'on Developer Mode and choose "Copy ID")'
 )
 INIT_OPERATORS = "Your own user ID, to become an operator without limits (press Enter to skip)"
 INIT_EVERYBODY = "every member"
@@ -339,7 +340,10 @@ INIT_SILENT = (
 )
 INIT_WRITTEN = "\nWrote {names} to {file}. Only you can read that file."
 INIT_TERMINAL = "No platform is set up yet. Run `cogency chat` to talk to the bot in this terminal."
-INIT_SERVED = "\nPeople can send the bot a direct message, or mention it in channels that you invited it to."
+INIT_SERVED = (
+    "\nPeople can now send the bot a direct message, or mention it in a channel. In Slack, invite it to the channel "
+    "first."
+)
 MANAGERS = {
     "systemd-user": "systemd, for your user",
     "systemd": "systemd",

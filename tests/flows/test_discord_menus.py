@@ -309,7 +309,7 @@ async def test_a_scope_says_what_the_words_are_about() -> None:
         for options, understood in (
             ({"scope": "about", "what": "boats"}, "mentions “boats”"),
             ({"scope": "everything"}, "I will forget everything that you told me"),
-            ({"scope": "thread"}, "I do not store anything that you said in this thread"),
+            ({"scope": "thread"}, "There is nothing to forget in this thread"),
             ({"scope": "time", "what": "2 hours"}, "I will forget what you said from"),
         ):
             called = await fake.command(ANN, "forget", **options)

@@ -88,9 +88,7 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
             "the bot cannot be added with a link", platforms_texts.SWITCH_CODE_GRANT_OFF.format(portal=PORTAL)
         )
     if app.get("bot_public"):
-        yield warning(
-            "anybody can add the bot to their server", platforms_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL)
-        )
+        yield warning("anyone can add the bot to their server", platforms_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL))
     elif "bot_public" in app:
         yield good("only the application's owner can add the bot to a server")
     yield from _installs(app.get("integration_types_config"))

@@ -229,7 +229,7 @@ async def test_people_and_places_are_found_by_letters_of_their_names_and_ids(tmp
 async def test_where_no_bot_serves_the_command_erases_and_says_how_to_check(tmp_path: Path) -> None:
     settings = await closed(tmp_path)
     seen = preview_text(await look(settings, Kind.PERSON, ANN))
-    assert seen.startswith(f"This erases everything stored about {ANN}: 4 messages, 2 facts, in 2 threads.")
+    assert seen.startswith(f"This erases the data of {ANN}: 4 messages, 2 facts, in 2 threads.")
     erased = await erase(settings, Order(OperatorAct.ERASE, Kind.PERSON, ANN), ANNA, CLOCK)
     told = erased_text(erased)
     assert told.startswith("Forgotten: 4 messages, 2 facts")

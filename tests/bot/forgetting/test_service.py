@@ -402,7 +402,7 @@ async def test_where_there_is_nothing_it_asks_nothing() -> None:
     assert "I found nothing about" in answer.text
     assert not answer.token
     thread = await World().service.ask(ANN, "this thread")
-    assert thread.text.startswith("I do not store anything that you said in this thread")
+    assert thread.text.startswith("There is nothing to forget in this thread")
     assert not thread.token
 
 

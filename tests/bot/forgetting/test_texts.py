@@ -52,7 +52,7 @@ def test_where_nothing_is_kept_it_says_so() -> None:
     assert everything.startswith("I have nothing that you wrote")
     assert "cannot be undone" not in everything
     assert forgetting_texts.nothing_to_forget(During("ann", MORNING), UTC) == (
-        "I do not store anything that you said from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC)."
+        "There is nothing to forget from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC)."
     )
 
 
