@@ -4,7 +4,7 @@ import gc
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
@@ -458,6 +458,15 @@ def _keep_loaded() -> None:
     gc.freeze()
 
 
+@dataclass(frozen=True, slots=True)
+class OpenTerminal:
+    """The bot of a terminal, and the parts of it that other interfaces of its person use."""
+
+    bot: TerminalBot
+    features: Features
+    opened: Opened
+
+
 @asynccontextmanager
 async def open_terminal(
     settings: Settings,
@@ -467,6 +476,20 @@ async def open_terminal(
     tools_wait_s: float = 0.0,
     stays: bool = True,
 ) -> AsyncGenerator[TerminalBot, None]:
+    """`open_terminal_parts`, for the bot alone."""
+    async with open_terminal_parts(settings, person, chosen, tools_wait_s=tools_wait_s, stays=stays) as terminal:
+        yield terminal.bot
+
+
+@asynccontextmanager
+async def open_terminal_parts(
+    settings: Settings,
+    person: Person,
+    chosen: ModelSwitch | None = None,
+    *,
+    tools_wait_s: float = 0.0,
+    stays: bool = True,
+) -> AsyncGenerator[OpenTerminal, None]:
     """Open the bot for one person at a terminal. Raises SettingsError and StoreError.
 
     `chosen`: its models, if they are open already. `tools_wait_s`: for this long after the start, a question waits for
@@ -538,4 +561,4 @@ async def open_terminal(
             settle_deletions=settle_deletions,
         )
         async with background(core, every.all, new_id()), bot:
-            yield bot
+            yield OpenTerminal(bot, every, opened)

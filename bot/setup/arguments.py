@@ -36,6 +36,7 @@ IN_SERVERS = f"features in servers, separated by commas: {', '.join(discord.Disc
 class Subcommand(StrEnum):
     CHAT = "chat"
     ASK = "ask"
+    MCP = "mcp"
     PLAY = "play"
     RUN = "run"
     INIT = "init"
@@ -79,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add(Subcommand.SETTINGS, "list all settings with descriptions", setup_texts.SETTINGS_SAYS)
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
     _add_ask(commands)
+    commands.add(Subcommand.MCP, "serve your memory to an editor, as an MCP server", setup_texts.MCP_SAYS)
     _add_play(commands)
     commands.add(Subcommand.RUN, "serve Slack and Discord: every platform that has a token", setup_texts.RUN_ENDS)
     _add_migrate(commands)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing, nullcontext
 from datetime import datetime, timedelta
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 from zoneinfo import ZoneInfo
@@ -37,7 +38,7 @@ from bot.platforms.slack.options import SlackFeature
 from bot.settings import texts as settings_texts
 from bot.settings.example import example_file
 from bot.settings.files import SettingsFile, find_settings_file, settings_home
-from bot.settings.installation import typed_command
+from bot.settings.installation import command_for, typed_command
 from bot.setup import texts as setup_texts
 from bot.setup.arguments import Subcommand, parser
 from bot.setup.progress import progress, waiting
@@ -203,6 +204,21 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
         answer, code = await answer_as_json(bot, question)
         write_out(sys.stdout, f"{answer}\n")
         return code
+
+
+async def _mcp(settings: Settings) -> Exit:
+    from bot.api.mcp_server import texts as mcp_texts  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    if find_spec("mcp") is None:
+        raise SettingsError(mcp_texts.MISSING.format(command=command_for("mcp")))
+    from bot.app.mcp_stdio import serve_mcp  # noqa: PLC0415 -- an extra
+
+    if sys.stdin.isatty():
+        complain(f"cogency mcp: {mcp_texts.AT_TERMINAL}")
+    user = user_name()
+    person = Person(f"terminal:{user}", user, local_time_zone(Path("/etc/localtime")))
+    await _until_ended(serve_mcp(settings, person, TOOLS_WAIT_S), signal.SIGINT)
+    return Exit.OK
 
 
 async def _play(settings: Settings, *, keep: Path | None, port: int | None, browser: bool) -> Exit:
@@ -721,6 +737,7 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.INIT: _init,
     Subcommand.CHAT: _chat,
     Subcommand.ASK: _ask,
+    Subcommand.MCP: _mcp,
     Subcommand.PLAY: _play,
     Subcommand.RUN: _run,
     Subcommand.MIGRATE: _migrate,
@@ -750,11 +767,13 @@ DO: Mapping[Subcommand, Do] = {
 }
 
 # Commands that send something to models and platforms.
-STARTS = frozenset({Subcommand.CHAT, Subcommand.ASK, Subcommand.PLAY, Subcommand.RUN, Subcommand.CHECK_MODEL})
+STARTS = frozenset(
+    {Subcommand.CHAT, Subcommand.ASK, Subcommand.MCP, Subcommand.PLAY, Subcommand.RUN, Subcommand.CHECK_MODEL}
+)
 SAYS_WHERE = STARTS | {Subcommand.INIT}  # which asks for keys, and tries them
 TAKES_FILE = frozenset({Subcommand.INIT, Subcommand.DOCTOR, Subcommand.RUN})
 # Those whose result depends on the settings; a person at a terminal sees from which file they come. `run` logs it.
 SAYS_FILE = frozenset(Subcommand) - {
-    *(Subcommand.CHAT, Subcommand.PLAY, Subcommand.RUN, Subcommand.INIT),
+    *(Subcommand.CHAT, Subcommand.MCP, Subcommand.PLAY, Subcommand.RUN, Subcommand.INIT),
     *(Subcommand.SETTINGS, Subcommand.COMPLETION, Subcommand.MANIFEST, Subcommand.INVITE),
 }

@@ -7,7 +7,7 @@ undone: what was deleted moments ago is then erased.
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self
@@ -169,33 +169,35 @@ class TerminalBot:
         surface: Surface,
         depth: Depth = Depth.ADAPT,
         files: tuple[Attachment, ...] = (),
+        *,
+        own: bool = True,
     ) -> Outcome | None:
-        event = self.new_id()
+        """`own`: see `Incoming`."""
+        asked = replace(self.message(text, conversation), depth=depth, files=files, own=own)
         self.surfaces.opened[conversation] = surface
         try:
             await self.tools_settle()
-            return await self.turns.ask(
-                with_names(
-                    Incoming(
-                        source=self.source,
-                        event_id=event,
-                        channel=conversation,
-                        message_id=event,
-                        conversation=conversation,
-                        person=self.person,
-                        place=self.place,
-                        text=typed(text),
-                        time=self.clock.now(),
-                        depth=depth,
-                        files=files,
-                    )
-                )
-            )
+            return await self.turns.ask(with_names(asked))
         except AnsweredElsewhere as elsewhere:
             await self._show(elsewhere, conversation, surface)
             return Outcome.ANSWERED
         finally:
             del self.surfaces.opened[conversation]
+
+    def message(self, text: str, conversation: str) -> Incoming:
+        """Return a new message of the person."""
+        event = self.new_id()
+        return Incoming(
+            source=self.source,
+            event_id=event,
+            channel=conversation,
+            message_id=event,
+            conversation=conversation,
+            person=self.person,
+            place=self.place,
+            text=typed(text),
+            time=self.clock.now(),
+        )
 
     async def _show(self, elsewhere: AnsweredElsewhere, conversation: str, surface: Surface) -> None:
         """Show the reply of another process in place of what this one had shown of it."""
