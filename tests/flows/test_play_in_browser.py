@@ -120,7 +120,7 @@ async def changes(opened: Opened) -> None:
     await ben.sees("edited")
     await mine.hover()
     await mine.get_by_role("button", name="Delete").click()
-    await mine.get_by_role("button", name="Really?").click()
+    await mine.get_by_role("button", name="Are you sure?").click()
     await ben.sees("Nobody is asked here.", 0)
     await ann.say("/remind")
     await ann.press("New reminder…")

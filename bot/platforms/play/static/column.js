@@ -61,7 +61,7 @@ export class Column {
 
   makeElement() {
     this.title = made("h2", {}, this.person);
-    this.places = made("div", { class: "places", role: "tablist", "aria-label": `Places of ${this.person}` });
+    this.places = made("div", { class: "places", role: "tablist", "aria-label": `Places, ${this.person}` });
     this.strip = made("div", { class: "strip" });
     this.list = made("div", { class: "list", role: "log", "aria-label": `Messages, ${this.person}`, tabindex: 0 });
     this.working = made("p", { class: "working", role: "status" });
@@ -69,7 +69,7 @@ export class Column {
     this.tries = made("div", { class: "tries" });
     this.offered = made("ul", { class: "offered", role: "listbox", id: `offered-${this.person}`, hidden: true, "aria-label": "Commands" });
     this.input = made("textarea", {
-      "aria-label": `Message of ${this.person}`, rows: 1, maxlength: 4000, role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false",
+      "aria-label": `Message, ${this.person}`, rows: 1, maxlength: 4000, role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false",
       "aria-controls": `offered-${this.person}`, onkeydown: (event) => this.typed(event), oninput: () => this.written(),
     });
     this.into = made("p", { class: "into", hidden: true });
@@ -107,7 +107,7 @@ export class Column {
     this.element.setAttribute("aria-label", name);
     this.element.querySelector(".avatar").textContent = name[0];
     this.list.setAttribute("aria-label", `Messages, ${name}`);
-    this.places.setAttribute("aria-label", `Places of ${name}`);
+    this.places.setAttribute("aria-label", `Places, ${name}`);
     this.told.model(hello.model);
     this.show(this.open || this.channels[0].id);
   }
@@ -137,7 +137,7 @@ export class Column {
     const place = this.place();
     this.strip.replaceChildren(made("span", { class: `kind ${place.kind}` }, KINDS[place.kind]), words(place.html, {}));
     this.input.placeholder = place.kind === "direct" ? "Write to Cogency, or / for commands" : `Write in #${place.name}, or / for commands`;
-    this.input.setAttribute("aria-label", `Message of ${this.names[this.person]}`);
+    this.input.setAttribute("aria-label", `Message, ${this.names[this.person]}`);
     this.list.replaceChildren();
     this.drawn.clear();
     this.draw();
@@ -263,7 +263,7 @@ export class Column {
     const all = [...this.files, ...files];
     const size = all.reduce((sum, file) => sum + file.size, 0);
     this.refusal.textContent = all.length > MOST_FILES ? `You can attach up to ${MOST_FILES} files to a message.`
-      : size > MOST_BYTES ? `The files of a message can have up to ${MOST_BYTES / 1e6} MB in total.` : "";
+      : size > MOST_BYTES ? `The files in a message can have up to ${MOST_BYTES / 1e6} MB in total.` : "";
     if (!this.refusal.textContent) this.choose(all);
     this.input.focus();
   }

@@ -88,7 +88,7 @@ function sure(button, question, press) {
       return;
     }
     until = Date.now() + SURE_MS;
-    button.textContent = `Really? ${question}`.trim();
+    button.textContent = `Are you sure? ${question}`.trim();
     setTimeout(() => { button.textContent = before; }, SURE_MS);
   });
   return button;
