@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from agent.events import Outcome as Outcome
     from agent.events import TextArrived as TextArrived
     from agent.events import TurnEnded as TurnEnded
+    from agent.hooks.values import Answer as Answer
+    from agent.hooks.values import Call as Call
+    from agent.hooks.values import FileText as FileText
+    from agent.hooks.values import Hide as Hide
+    from agent.hooks.values import ModelRequest as ModelRequest
+    from agent.hooks.values import Question as Question
+    from agent.hooks.values import Refuse as Refuse
     from agent.library import Agent as Agent
     from agent.library import AgentRun as AgentRun
     from agent.ports.agent_store import AgentStore as AgentStore
@@ -37,12 +44,19 @@ _MODULES = {
     "AgentEvent": ".events",
     "AgentRun": ".library",
     "AgentStore": ".ports.agent_store",
+    "Answer": ".hooks.values",
+    "Call": ".hooks.values",
     "CogencyError": ".errors",
+    "FileText": ".hooks.values",
+    "Hide": ".hooks.values",
+    "ModelRequest": ".hooks.values",
     "Outcome": ".events",
     "Provider": ".ports.model",
     "ProviderError": ".errors",
     "ProviderRefused": ".errors",
     "ProviderUnavailable": ".errors",
+    "Question": ".hooks.values",
+    "Refuse": ".hooks.values",
     "SettingsError": ".errors",
     "StoreError": ".errors",
     "StreamBroken": ".errors",
@@ -61,12 +75,19 @@ __all__ = (
     "AgentEvent",
     "AgentRun",
     "AgentStore",
+    "Answer",
+    "Call",
     "CogencyError",
+    "FileText",
+    "Hide",
+    "ModelRequest",
     "Outcome",
     "Provider",
     "ProviderError",
     "ProviderRefused",
     "ProviderUnavailable",
+    "Question",
+    "Refuse",
     "SettingsError",
     "StoreError",
     "StreamBroken",

@@ -27,6 +27,7 @@ ONLY_READS: Final = "{tool} can only be called outside of the code, as it does m
 TOO_MANY_SENT: Final = "not run: code sent {limit} calls out for this question, which is the limit"
 FOR_PEOPLE: Final = "[a picture or file, which code does not get]"
 
+BeforeInner: TypeAlias = Callable[[ToolCall], Awaitable[ToolCall]]
 RunCall: TypeAlias = Callable[[CallPlaced, Registry, ToolContext], Awaitable[CallAnswered]]
 
 
@@ -42,6 +43,8 @@ class CodeCalls:
     context: Callable[[], ToolContext]
     emit: Callable[[AgentEvent], Awaitable[None]]
     run_call: RunCall
+    before: BeforeInner
+    """Returns the call as it may run; one that it refuses is refused by `turn`."""
     tools: Sequence[Tool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,6 +53,7 @@ class CodeCalls:
     async def run(self, call: ToolCall) -> ToolResult:
         if not self.turn.allows_inner_calls:
             raise ToolError(TOO_MANY_INNER.format(limit=self._inner_count), ours=True)
+        call = await self.before(call)
         id_ = f"{self.outer}.{self._inner_count + 1}"
         if (problem := self._refusal_of(call)) is not None:
             result = ToolResult(call.name, ResultStatus.FAILURE, problem)

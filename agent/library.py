@@ -31,8 +31,14 @@ from weakref import WeakValueDictionary
 from agent import texts
 from agent.context import LANGUAGE, PERSONA, WITHOUT_TOOLS, Persona
 from agent.context_composer import LIBRARY, ContextComposer, ContextConfig
-from agent.errors import LeaseLost, ProviderError, SettingsError, StoreError
-from agent.events import AgentEvent, Outcome, TurnEnded
+from agent.errors import LeaseLost, ProviderError, ProviderRefused, SettingsError, StoreError
+from agent.events import AgentEvent, NoticeArrived, Outcome, ReplyEnded, TextArrived, TurnEnded
+from agent.hooks.models import HookedProvider
+from agent.hooks.module import hooks_of
+from agent.hooks.running import Hooks
+from agent.hooks.thread import HookThread
+from agent.hooks.turns import TurnHooks
+from agent.hooks.values import HookPoint, Refuse
 from agent.in_process import InProcessStore
 from agent.incoming import Incoming, Person
 from agent.loop import TurnCallbacks
@@ -63,6 +69,7 @@ TOOL_TIMEOUT_S: Final = 20.0
 YOU: Final = "you"  # The asker, where a program names none
 NAMELESS: Final = "the user"  # The name of that asker for the model, for which "you" would be itself
 MAX_SHOWN_CHARS: Final = 80
+TEXTS: Final = (TextArrived, NoticeArrived, ReplyEnded)  # The events with text of an answer
 
 
 @dataclass(eq=False, slots=True)
@@ -116,6 +123,7 @@ class Agent:
         effects: Collection[ToolEffect] = UNASKED,
         api_key: str | None = None,
         base_url: str | None = None,
+        hooks: object | None = None,
         clock: Clock = CLOCK,
     ) -> None:
         """`model`: "rehearsal", which needs no service, "provider:name", or your own Provider, which is not closed.
@@ -123,7 +131,8 @@ class Agent:
         `store`: the result of `store.open_store`, which is not closed. `effects`: what tools may do without consent;
         with more than the default, a text that a tool brings can have the model act.
         `api_key` and `base_url`: of the model's service; without them the environment variables are read.
-        Raises SettingsError for an unknown model or a tool that may not be offered.
+        `hooks`: a module or object with async functions that see questions, calls, answers and what goes to the model.
+        Raises SettingsError for an unknown model, a tool that may not be offered, or hooks that cannot be used.
         """
         _check_arguments(store, tools)
         self._store: AgentStore = InProcessStore() if store is None else store
@@ -144,6 +153,9 @@ class Agent:
         recall = partial(recollect, self._store.memories, self._store.conversations)
         self._config = ContextConfig(fresh_word, recollect=recall)
         self._provider, self._close_provider = _open_model(model, api_key, base_url, clock)
+        self._hooks = None if hooks is None else Hooks(hooks_of(hooks, _name_of(hooks), "hooks"), HookThread(), clock)
+        if self._hooks is not None and self._hooks.has(HookPoint.BEFORE_MODEL):
+            self._provider = HookedProvider(self._provider, self._hooks)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -190,6 +202,8 @@ class Agent:
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+        if self._hooks is not None:
+            self._hooks.thread.close()
         await self._close_provider()
 
     async def _events(self, run: AgentRun) -> AsyncGenerator[AgentEvent]:
@@ -217,10 +231,16 @@ class Agent:
     async def _answer(self, run: AgentRun, emit: Callable[[AgentEvent], Awaitable[None]]) -> None:
         lock = self._locks.setdefault(run.incoming.conversation, asyncio.Lock())
         async with lock:
-            claim = await self._claim(run.incoming)
+            hooks = TurnHooks(run.incoming, self._hooks)
+            checked = await hooks.before_question(run.incoming.text, ())
+            if isinstance(checked, Refuse):
+                run.failure = ProviderRefused(checked.sentence)
+                await emit(TurnEnded(Outcome.REFUSED, checked.sentence))
+                return
+            claim = await self._claim(replace(run.incoming, text=checked[0]))
             renewing = asyncio.create_task(self._renew(claim))
             try:
-                await self._run_turn(run, claim, emit)
+                await self._run_turn(run, claim, hooks, emit)
             finally:
                 renewing.cancel()
                 await asyncio.gather(renewing, return_exceptions=True)
@@ -254,7 +274,9 @@ class Agent:
                 await self._clock.sleep(LEASE.total_seconds() / 3)
                 await self._store.ledger.renew(claim, self._clock.now(), LEASE)
 
-    async def _run_turn(self, run: AgentRun, claim: Claim, emit: Callable[[AgentEvent], Awaitable[None]]) -> None:
+    async def _run_turn(
+        self, run: AgentRun, claim: Claim, hooks: TurnHooks, emit: Callable[[AgentEvent], Awaitable[None]]
+    ) -> None:
         tools = self._toolbox.registry(asker_of(claim.incoming))
         turn = Turn(
             tools.check,
@@ -271,6 +293,11 @@ class Agent:
         async def save(progress: Progress) -> None:
             await self._store.ledger.save(claim, progress=encode(progress))
 
+        async def show(event: AgentEvent) -> None:
+            is_checked_first = isinstance(event, TurnEnded) and hooks.checks_answer
+            if not (is_checked_first or (isinstance(event, TEXTS) and hooks.holds_answer)):
+                await emit(event)
+
         closing = Closing(Outcome.STOPPED, "")
         try:
             composer = ContextComposer(self._config, self._store.knowledge)
@@ -286,16 +313,24 @@ class Agent:
                 frozenset(),
                 self._provider,
                 self._clock,
-                TurnCallbacks(emit, save, explain=explain),
+                TurnCallbacks(show, save, before_call=hooks.before_call(tools), explain=explain),
             )
             ended = await loop.run()
             assert isinstance(ended, TurnEnded)  # noqa: S101 -- no call needs consent: see `effects`
+            checked = await hooks.after_answer(ended.text, claim.incoming.text)
+            if isinstance(checked, Refuse):
+                run.failure = ProviderRefused(checked.sentence)
+                ended = replace(ended, outcome=Outcome.REFUSED, text=checked.sentence)
+            elif checked is not None:
+                ended = replace(ended, text=checked)
+            if hooks.checks_answer:
+                await emit(ended)
             update = turn.progress.summary
-            summary = SituationSummary().merged(update) if update else None
+            summary = SituationSummary().merged(update) if update and checked is None else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=summary)
         finally:  # the text so far is stored, also when the caller has stopped reading
             if closing.outcome is Outcome.STOPPED:
-                closing = replace(closing, reply=turn.text)
+                closing = replace(closing, reply="" if hooks.checks_answer else turn.text)
             await asyncio.shield(
                 self._store.ledger.finish(claim, closed(closing, turn, claim.incoming.place), self._clock.now())
             )
@@ -325,6 +360,11 @@ def _check_texts(**arguments: object) -> None:
     for argument, value in arguments.items():
         if not isinstance(value, str):
             raise TypeError(texts.NOT_A_TEXT.format(argument=argument, what=_format_value(value)))
+
+
+def _name_of(hooks: object) -> str:
+    name: object = getattr(hooks, "__name__", None)
+    return name if isinstance(name, str) else type(hooks).__name__
 
 
 def _format_value(value: object) -> str:

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from math import inf
 from operator import attrgetter
 from typing import Final
@@ -22,7 +23,18 @@ from agent import turn as turns
 from agent.context import ALL_TOOLS, shortened, shortened_results
 from agent.errors import ContextTooLong, ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.inner_calls import CodeCalls
-from agent.messages import CallTiming, Depth, Elicitation, Elicited, Keep, Message, ModelCall, Usage, estimate_usage
+from agent.messages import (
+    CallTiming,
+    Depth,
+    Elicitation,
+    Elicited,
+    Keep,
+    Message,
+    ModelCall,
+    ToolCall,
+    Usage,
+    estimate_usage,
+)
 from agent.ports.clock import Clock
 from agent.ports.model import (
     CallOptions,
@@ -232,6 +244,9 @@ Afford = Callable[[Sequence[ModelCall]], Awaitable[str | None]]
 # Returns whether and how the turn must end; None if it may continue.
 Ends = Callable[[Progress], Awaitable[turns.EndDue | None]]
 
+# Returns the call as it may run, or a sentence for the person why it may not. The last argument: whether code makes it.
+BeforeCall = Callable[[ToolCall, bool], Awaitable[ToolCall | str]]
+
 # Puts a tool's question to the asker, for the call with this id. The last argument is called once the question can be
 # answered.
 AskPerson = Callable[[str, Elicitation, Callable[[], Awaitable[None]]], Awaitable[Elicited]]
@@ -267,6 +282,8 @@ class TurnCallbacks:
     ask: AskPerson | None = None
     afford: Afford | None = None
     ends: Ends | None = None
+    before_call: BeforeCall | None = None
+    """Sees each call whose arguments are valid before the policy does."""
     explain: Callable[[ProviderError], str] = attrgetter("reason.to_person")
     """Returns the sentence that the person reads when the model fails."""
 
@@ -488,7 +505,8 @@ class Loop:
         effects: list[turns.Effect] = []
         for event in pending:
             if isinstance(event, events.CallsArrived):
-                event = replace(event, calls=tuple(map(self._tools.unwrap, event.calls)))  # noqa: PLW2901 -- as meant
+                calls = await asyncio.gather(*(self._before_call(self._tools.unwrap(call)) for call in event.calls))
+                event = replace(event, calls=tuple(calls))  # noqa: PLW2901 -- as meant
             if isinstance(event, events.ViolationFound):
                 self.violations[event.kind] += 1
                 log.info("the model broke the protocol: %s", event.kind)  # the detail may quote what people wrote
@@ -496,6 +514,18 @@ class Loop:
                 await self._emit(event)
             effects += self._turn.receive(event)
         return effects
+
+    async def _before_call(self, call: ToolCall, *, by_code: bool = False) -> ToolCall:
+        before = self._callbacks.before_call
+        if before is None or self._tools.check(call) is not None:
+            return call
+        allowed = await before(call, by_code)
+        if isinstance(allowed, ToolCall):
+            self._turn.set_refusal(allowed, None)
+            return allowed
+        self._turn.set_refusal(call, texts.CALL_REFUSED_BY_HOOK.format(sentence=allowed))
+        self._turn.record_omission(allowed)
+        return call
 
     async def _run_tools(self, calls: Sequence[turns.CallPlaced]) -> list[turns.Effect]:
         context = self._current_tool_context()
@@ -535,7 +565,8 @@ class Loop:
         return effects
 
     def _inner_calls_of(self, call: str) -> CodeCalls:
-        return CodeCalls(call, self._turn, self._tools, self._current_tool_context, self._emit, run_call)
+        before = partial(self._before_call, by_code=True)
+        return CodeCalls(call, self._turn, self._tools, self._current_tool_context, self._emit, run_call, before)
 
     def _report_for(self, call: str) -> Report:
         async def report(done: float, total: float, unit: str) -> None:

@@ -65,6 +65,17 @@ NO_SUCH_MODULE = (
 )
 MODULE_BROKEN = "{setting}: {source} cannot be imported. Fix it, or remove it from the setting. {error}: {said}"
 
+# Why a module of hooks cannot be used, and what a hook's failure means to people and models
+NO_HOOK = "{setting}: {name} in {source} must be an async function with one parameter, as in: async def {name}(value)."
+NO_HOOKS_THERE = "{setting}: {source} does not contain any hooks. Define at least one of these functions: {names}."
+NOTHING_TO_HOLD_FOR = (
+    "{setting}: hold_answers in {source} must be True or False, and True only if {source} has a function after_answer."
+)
+HOOK_FAILED = (
+    "I stopped because one of the operator's checks failed. Try again later. If it happens again, contact the operator."
+)
+CALL_REFUSED_BY_HOOK = "not run: a rule of the operator refused it. The person reads this: {sentence}"
+
 # Why an agent of a program cannot answer
 
 NO_SUCH_MODEL = "model must be rehearsal, your own provider, or one of {forms}."

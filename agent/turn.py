@@ -38,7 +38,7 @@ from typing import Final, TypeAlias, assert_never
 from agent import events, texts
 from agent.messages import Consent, Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports.model import ReasoningArrived, StopReason
-from agent.progress import InnerCall, Progress, RoundStep
+from agent.progress import InnerCall, Progress, RoundStep, call_digest
 from agent.protocol.grammar import LAST_ROUND, WORKSPACE_SCHEMA
 from agent.protocol.render import continued, is_blank, joined, neutralise, render_results, render_step
 from agent.repetition import without_repetition
@@ -298,6 +298,7 @@ class Turn:
         self._repeatable = repeatable
         self._limits = limits
         self._question = question
+        self._refused: dict[str, str] = {}
         self._progress = progress
         self._step = RoundStep()
         self._text_pieces: list[str] = []
@@ -318,6 +319,16 @@ class Turn:
     def record_omission(self, sentence: str) -> None:
         """Record what the answer does not draw on. The reply ends with each of these sentences once."""
         self._omissions[sentence] = None
+
+    def set_refusal(self, call: ToolCall, reason: str | None) -> None:
+        """Let this call not run, with `reason` for the model; None: it may run."""
+        self._refused.pop(call_digest(call), None)
+        if reason is not None:
+            self._refused[call_digest(call)] = reason
+
+    def is_refused(self, call: ToolCall) -> bool:
+        """Whether a refusal of this call was set."""
+        return call_digest(call) in self._refused
 
     def record_inner(self, call: InnerCall) -> None:
         """Record a call that the code of a running call made. It is saved with the next result."""
@@ -354,7 +365,7 @@ class Turn:
         """
         if not self.allows_inner_calls:
             return TOO_MANY_INNER.format(limit=self._limits.max_inner_calls)
-        if (problem := self._check(call)) is not None:
+        if (problem := self._problem_of(call)) is not None:
             return problem
         return INNER_NEEDS_CONSENT.format(tool=call.name) if self._needs_consent(call) else None
 
@@ -477,9 +488,13 @@ class Turn:
             return REFUSED_CALL
         earlier = self._results_of(call)
         if len(earlier) < self._limits.max_same_calls:
-            return self._check(call)
+            return self._problem_of(call)
         last = earlier[-1].content.removesuffix(f"\n{REPEATED_CALL}")
         return NOT_RUN.format(times=len(earlier), result=last)
+
+    def _problem_of(self, call: ToolCall) -> str | None:
+        refused = self._refused.get(call_digest(call)) if self._refused else None
+        return self._check(call) if refused is None else refused
 
     def _results_of(self, call: ToolCall) -> list[ToolResult]:
         """The known results of the same call in earlier rounds."""

@@ -42,6 +42,7 @@ RUN_BY: Final[Mapping[tuple[str, str], str]] = {
     ("README.md", "python"): "tests/agent/test_library.py",
     ("CONTRIBUTING.md", "python"): "tests/test_docs.py",
     ("docs/mcp-server.md", "json"): "tests/flows/test_mcp_server.py",
+    ("docs/hooks.md", "python"): "tests/flows/test_hooks.py",
     ("docs/operating.md", "sql"): "tests/store/test_operating_queries.py",
     ("docs/postgresql.md", "sql"): "tests/store/test_postgresql_page.py",
     ("docs/python.md", "python"): "tests/bot/python/test_code_tools.py",

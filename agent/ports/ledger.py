@@ -79,8 +79,10 @@ class Ledger(TurnLedger, Protocol):
         """
         ...
 
-    async def set_text(self, claim: Claim, text: str) -> None:
-        """Replace the question's text by the transcription of its recording."""
+    async def set_text(self, claim: Claim, text: str, *, before: str | None = None) -> None:
+        """Replace the question's text, as by the transcription of its recording; with `before`, only if that is its
+        text still.
+        """
         ...
 
     async def discount(self, claim: Claim) -> None:

@@ -20,19 +20,15 @@ import asyncio
 import inspect
 import json
 import re
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import partial
-from importlib import import_module
-from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec
 from threading import BoundedSemaphore, Thread
-from types import ModuleType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -58,6 +54,7 @@ from jsonschema import Draft202012Validator
 from agent import texts
 from agent.errors import SettingsError, ToolDefinitionError, ToolError
 from agent.messages import Json, JsonObject, StructuredData
+from agent.operator_modules import MAX_SHOWN_CHARS, import_operator_module
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.grammar import TAG_NAMES
 
@@ -72,7 +69,6 @@ MAX_NAME_CHARS: Final = 64  # The limit of vendors
 MAX_DESCRIPTION_CHARS: Final = 1_000  # It is part of each request to the model; longer text is documentation
 # Concurrent calls of one tool, including those after their timeout: endless functions must not fill the process.
 MAX_THREADS: Final = 8
-MAX_SHOWN_CHARS: Final = 300  # Of quoted text in an error
 DONE: Final = "done"
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -440,39 +436,10 @@ def load_tools(names: Sequence[str], taken_names: Collection[str], setting: str)
 
 def _tools_in(source: str, location: str, setting: str) -> list[FunctionTool[..., Any]]:
     path, _, attribute = (location, "", "") if location.endswith(".py") else location.partition(":")
-    module = _import(path, source, setting)
+    module = import_operator_module(path, source, setting)
     named_object: object = getattr(module, attribute, None) if attribute else list(vars(module).values())
     items = cast("Sequence[object]", named_object) if isinstance(named_object, list | tuple) else [named_object]
     tools = [cast("FunctionTool[..., Any]", item) for item in items if isinstance(item, FunctionTool)]
     if not tools:
         raise SettingsError(texts.NO_TOOL_THERE.format(setting=setting, source=source))
     return tools
-
-
-def _run(file: str) -> ModuleType:
-    """Import a file as a module. The module's name is the path, so that it hides no other module."""
-    if file in sys.modules:
-        return sys.modules[file]
-    loader = SourceFileLoader(file, file)
-    module = sys.modules[file] = module_from_spec(ModuleSpec(file, loader, origin=file))
-    try:
-        loader.exec_module(module)
-    except BaseException:
-        del sys.modules[file]
-        raise
-    return module
-
-
-def _import(path: str, source: str, setting: str) -> ModuleType:
-    try:
-        return _run(path) if path.endswith(".py") else import_module(path)
-    except (Exception, SystemExit) as error:
-        is_missing = isinstance(error, ModuleNotFoundError) and f"{path}.".startswith(f"{error.name}.")
-        if is_missing:
-            raise SettingsError(texts.NO_SUCH_MODULE.format(setting=setting, source=source)) from error
-        message = " ".join(str(error).split())[:MAX_SHOWN_CHARS]
-        name = type(error).__name__
-        broken = texts.MODULE_BROKEN.format(
-            setting=setting, source=source, error=name, said=message or "it says no more"
-        )
-        raise SettingsError(broken) from error

@@ -3,10 +3,18 @@
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
+from agent.hooks.models import HookedEmbedder, HookedProvider
+from agent.hooks.running import Hooks
+from agent.hooks.values import HookPoint, HookUse
+from agent.ports.embeddings import Embedder
+from agent.providers.static_embeddings import StaticEmbedder
 from bot.app import parts
 from bot.app.settings import Settings
 from bot.chat.attachments.reading import AttachmentReader, Fetch
+from bot.chat.telemetry import SILENT, HookUsed, Telemetry
+from bot.hooks.opening import open_hooks
 from bot.memory.meanings import Meanings
 from bot.models.embedding import open_embedder
 from bot.models.switch import ModelSwitch
@@ -25,6 +33,7 @@ class Opened:
     sources: tuple[McpSource, ...]
     """The tool servers; at most one source."""
     policy: ApprovalPolicy
+    hooks: Hooks | None = None
 
     @property
     def servers(self) -> McpSource:
@@ -33,18 +42,34 @@ class Opened:
 
 @asynccontextmanager
 async def open_parts(
-    settings: Settings, store: Store, models: ModelSwitch, fetchers: Mapping[str, Fetch], *, sign_ins: bool
+    settings: Settings,
+    store: Store,
+    models: ModelSwitch,
+    fetchers: Mapping[str, Fetch],
+    *,
+    sign_ins: bool,
+    telemetry: Telemetry = SILENT,
 ) -> AsyncGenerator[Opened]:
     """Open the rest beside the store and the models, until the block ends. `fetchers`: fetch an attached file, by the
-    source of its message. `sign_ins`: serve the pages for signing in to tool servers. Raises SettingsError and
-    StoreError.
+    source of its message. `sign_ins`: serve the pages for signing in to tool servers. From now on, what goes to the
+    models passes the operator's hooks. Raises SettingsError and StoreError.
     """
+
+    def record(use: HookUse) -> None:
+        telemetry.record(HookUsed(use))
+
     async with AsyncExitStack() as stack:
+        hooks = stack.enter_context(open_hooks(settings.hooks, parts.CLOCK, record))
+        checked = hooks if hooks is not None and hooks.has(HookPoint.BEFORE_MODEL) else None
+        models.put_behind(None if checked is None else partial(HookedProvider, hooks=checked))
         meanings = None
         if settings.models.embeddings:
             embedder = open_embedder(settings.models.embeddings, settings.models)
             stack.push_async_callback(embedder.aclose)
-            meanings = Meanings(embedder, store.embeddings, embedder.is_local)
+            # The model inside of the program sends nothing anywhere.
+            is_sent = not isinstance(embedder, StaticEmbedder)
+            behind: Embedder = HookedEmbedder(embedder, checked) if checked is not None and is_sent else embedder
+            meanings = Meanings(behind, store.embeddings, embedder.is_local)
         yield Opened(
             store=store,
             models=models,
@@ -54,4 +79,5 @@ async def open_parts(
                 parts.open_tool_sources(settings, store.tool_accounts, pages=sign_ins)
             ),
             policy=await stack.enter_async_context(parts.open_policy(settings, store)),
+            hooks=hooks,
         )

@@ -115,7 +115,8 @@ async def serve_platforms(
         readers = Readers(store.conversations.groups, parts.CLOCK)
         pauses = LearningPauses(store.preferences, store.profiles, parts.CLOCK)
         connections = PlatformConnections(readers, replicas=_replicas(store), left_out=pauses.among)
-        async with open_parts(settings, store, models, connections.fetchers, sign_ins=sign_ins) as opened:
+        opening = open_parts(settings, store, models, connections.fetchers, sign_ins=sign_ins, telemetry=telemetry)
+        async with opening as opened:
             log.info("%s", models.sentence)
             if models.advice:
                 log.info("%s", models.advice)

@@ -26,6 +26,7 @@ from bot.chat.attachments.settings import AttachmentSettings
 from bot.chat.settings import ChatSettings
 from bot.chat.turns.settings import TurnSettings
 from bot.forgetting.settings import ForgettingSettings
+from bot.hooks.settings import HookSettings
 from bot.memory.settings import MemorySettings
 from bot.models.settings import ModelSettings
 from bot.operators.settings import OperatorSettings, header_values, is_header_variable
@@ -81,6 +82,7 @@ class Settings:
     accounts: AccountSettings = field(default_factory=AccountSettings)
     plugins: PluginSettings = field(default_factory=PluginSettings)
     python: PythonSettings = field(default_factory=PythonSettings)
+    hooks: HookSettings = field(default_factory=HookSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
     attachments: AttachmentSettings = field(default_factory=AttachmentSettings)
     forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)

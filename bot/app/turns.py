@@ -62,6 +62,7 @@ def turn_runner(
         learning=features.memory.schedule,
         handles=features.copies,
         foreground=core.foreground,
+        hooks=opened.hooks,
     )
 
 

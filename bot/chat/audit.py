@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Final
 
 from agent.events import CallFinished, CallStarted, IterationStarted, TurnEnded
+from agent.hooks.values import HookEnd, HookUse
 from agent.memory.audience import label
 from agent.messages import Consent, Json, Keep, ResultStatus, ToolCall, ToolResult
 from agent.ports.clock import Clock
@@ -99,7 +100,27 @@ class CallAudit:
 
     def _refused(self, row: AuditedCall, call: ToolCall) -> AuditedCall:
         hidden = self.gate is not None and self.gate.hides(call.name)
-        return replace(row, decision="refused", decided_by=DecidedBy.TABLE if hidden else DecidedBy.CHECK)
+        by = DecidedBy.TABLE if hidden else DecidedBy.HOOK if self.turn.is_refused(call) else DecidedBy.CHECK
+        return replace(row, decision="refused", decided_by=by)
+
+    async def record_hook(self, use: HookUse) -> None:
+        """Record the use of a hook. Raises StoreError."""
+        incoming = self.claim.incoming
+        row = AuditedCall(
+            time=self.clock.now(),
+            person=incoming.person.id,
+            channel=incoming.channel,
+            audience=label(incoming.place.audience),
+            tool=use.point,
+            arguments="",
+            effect="",
+            decision=use.end,
+            decided_by=DecidedBy.HOOK,
+            outcome=ResultStatus.FAILURE if use.end is HookEnd.FAILED else ResultStatus.SUCCESS,
+            ms=round(1000 * use.took_s),
+            size=0,
+        )
+        await self.audit.add(row, self.claim)
 
     async def keep_refused(self) -> None:
         """Record which of the last calls were refused by their asker, or timed out."""

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final, Protocol, TypeAlias
 
 from agent.events import AgentEvent, Outcome
+from agent.hooks.values import HookUse
 from agent.jobs import Job
 from agent.messages import ModelCall
 from agent.ports.clock import Clock
@@ -21,6 +22,7 @@ from agent.ports.spending import Spending
 from agent.ports.tool_audit import AuditedCall, ToolAudit
 from agent.recall_query import Hit, RecallQuery
 from agent.spending import By, SpendingPeriod, Total
+from agent.tool_policy import DecidedBy
 from agent.turn_records import Claim, Load
 
 
@@ -155,6 +157,13 @@ class ToolDecided:
 
 
 @dataclass(frozen=True, slots=True)
+class HookUsed:
+    """A hook of the operator was used."""
+
+    use: HookUse
+
+
+@dataclass(frozen=True, slots=True)
 class Recalled:
     took_s: float
 
@@ -244,6 +253,7 @@ TelemetryEvent: TypeAlias = (
     | TurnOver
     | Charged
     | ToolDecided
+    | HookUsed
     | Recalled
     | JobOver
     | StoreSeen
@@ -335,7 +345,7 @@ class ReportingAudit:
 
     async def add(self, call: AuditedCall, claim: Claim | None = None) -> int:
         id_ = await self.audit.add(call, claim)
-        if claim is not None:
+        if claim is not None and call.decided_by != DecidedBy.HOOK:
             self.telemetry.record(ToolDecided(call.decision, call.effect))
         return id_
 

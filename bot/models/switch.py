@@ -70,6 +70,7 @@ class ModelSwitch:
         self._sized_until: dict[str, float] = {}
         self._opened: dict[str, ClosableProvider] = {}
         self._providers: dict[tuple[str, ...], Provider] = {}  # By the names of the model and its fallbacks
+        self._wrap: Callable[[Provider], Provider] | None = None
         self._fallbacks = self._choices("COGENCY_FALLBACK_MODELS", *settings.fallback_models)
         self._allowed = self._choices("COGENCY_ALLOWED_MODELS", *settings.allowed_models)
         self._channels = self._choices_by_id("COGENCY_CHANNEL_MODELS", settings.channel_models.items())
@@ -206,6 +207,12 @@ class ModelSwitch:
         for provider in opened.values():
             await provider.aclose()
 
+    def put_behind(self, wrap: Callable[[Provider], Provider] | None) -> None:
+        """Let every model that answers, learns or judges be what `wrap` returns for it; None: the model itself. To be
+        called before the first question.
+        """
+        self._wrap, self._providers = wrap, {}
+
     async def aclose(self) -> None:
         for provider in self._opened.values():
             await provider.aclose()
@@ -218,7 +225,8 @@ class ModelSwitch:
         names = (choice.name, *(other.name for other in others))
         if names not in self._providers:
             providers = [self._open(candidate) for candidate in (choice, *others)]
-            self._providers[names] = self._with_fallbacks(providers) if others else providers[0]
+            provider: Provider = self._with_fallbacks(providers) if others else providers[0]
+            self._providers[names] = provider if self._wrap is None else self._wrap(provider)
         return self._providers[names]
 
     def _with_fallbacks(self, providers: Sequence[Provider]) -> Provider:

@@ -26,6 +26,7 @@ from bot.chat.telemetry import (
     Charged,
     ConnectionClosed,
     ConnectionOpened,
+    HookUsed,
     JobEnd,
     JobOver,
     LoopWoke,
@@ -122,6 +123,8 @@ class Metrics:
         self._no_price = counter("unpriced_calls", "model")
         self._decided = counter("tool_calls", "decision", "effect")
         self._tool_s = histogram("tool_call_seconds", SECONDS, "status")
+        self._hooks = counter("hook_calls", "hook", "outcome")
+        self._hook_s = histogram("hook_call_seconds", FAST, "hook")
         self._recall_s = histogram("recall_seconds", FAST)
         self._backlog = gauge("backlog")
         self._jobs = counter("jobs", "job", "outcome")
@@ -155,8 +158,8 @@ class Metrics:
                 self._turn_over(turn, end)
             case Charged(work, calls):
                 self._charge(self._work.known(work), calls)
-            case ToolDecided(decision, effect):
-                self._decided.labels(decision, effect or "none").inc()
+            case ToolDecided() | HookUsed():
+                self._audited(event)
             case Recalled(took_s):
                 self._recall_s.observe(took_s)
             case JobOver():
@@ -176,6 +179,14 @@ class Metrics:
                 self._late_s.observe(late_s)
             case _:
                 assert_never(event)
+
+    def _audited(self, event: ToolDecided | HookUsed) -> None:
+        match event:
+            case ToolDecided(decision, effect):
+                self._decided.labels(decision, effect or "none").inc()
+            case HookUsed(use):
+                self._hooks.labels(use.point, use.end).inc()
+                self._hook_s.labels(use.point).observe(use.took_s)
 
     def _connected(self, event: ConnectionOpened | ConnectionClosed | ShardTaken | ShardLeft) -> None:
         match event:

@@ -196,6 +196,8 @@ METRICS: Final[Mapping[str, str]] = {
     "unpriced_calls": "Charged model calls without a list price.",
     "tool_calls": "Tool calls recorded in the audit.",
     "tool_call_seconds": "Duration of tool calls.",
+    "hook_calls": "Uses of the functions of COGENCY_HOOKS.",
+    "hook_call_seconds": "Duration of the functions of COGENCY_HOOKS.",
     "recall_seconds": "Duration of searches in past threads.",
     "backlog": "Turns waiting, across all processes on this database.",
     "jobs": "Background jobs that ran, such as learning.",

@@ -15,6 +15,8 @@ from bot.settings.secret import Secret
 
 _LISTEN: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})", re.ASCII)
 
+_MODULE: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*")
+
 # Otherwise some parsers see the host in the brackets, and others what follows them.
 _BRACKETED: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](:\d{1,5})?", re.ASCII)
 
@@ -145,6 +147,11 @@ def whole(minimum: int, maximum: int) -> Callable[[str], int]:
         return int(value)
 
     return read
+
+
+def is_python_source(name: str) -> bool:
+    """Whether this can name a file, which ends in .py, or a module."""
+    return name.endswith(".py") or _MODULE.fullmatch(name) is not None
 
 
 def limit(maximum: int) -> Callable[[str], int | None]:

@@ -20,6 +20,7 @@ from typing import Final
 
 from agent.context import ANSWER_TOKENS, PREFIX_TOKENS
 from agent.errors import CogencyError, ProviderError, ProviderUnavailable, SettingsError, StoreError, StoreLocked
+from agent.hooks.values import HookPoint
 from agent.machine import CLOCK, new_secret
 from agent.messages import Message, ModelCall, Role, estimate_usage
 from agent.ports.model import Provider, ResponseEnded, TokensArrived
@@ -53,6 +54,7 @@ from bot.chat.audit import pages
 from bot.chat.findings import Finding, Level, one_clock
 from bot.chat.panels import Panel
 from bot.chat.texts.formatting import counted
+from bot.hooks.opening import loaded_hooks
 from bot.memory.feature import memory_tools
 from bot.models.check import comparison
 from bot.models.choice import ModelChoice, context_size, open_model
@@ -385,6 +387,7 @@ async def examine(
         *disk_findings(disk_facts(settings)),
         *trace_findings(settings, find_spec),
         *_tools(settings),
+        *_hooks(settings),
         *_policy(settings),
         *_operators_page(settings),
         *_plugins(settings),
@@ -417,6 +420,19 @@ def _tools(settings: Settings) -> list[Finding]:
         *([finding(Level.GOOD, what=f"{', '.join(unasked)} can be used")] if unasked else []),
         *([finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(asked)))] if asked else []),
     ]
+
+
+def _hooks(settings: Settings) -> list[Finding]:
+    """Check the operator's hooks; no finding without them."""
+    try:
+        module = loaded_hooks(settings.hooks)
+    except SettingsError as error:
+        return [Finding(Level.PROBLEM, "Hooks", "the hooks could not be loaded", remedy=str(error))]
+    if module is None:
+        return []
+    names = ", ".join(point for point in HookPoint if point in module.functions)
+    held = [Finding(Level.NOTE, "Hooks", setup_texts.ANSWERS_HELD)] if module.holds_answers else []
+    return [Finding(Level.GOOD, "Hooks", setup_texts.HOOKS_LOADED.format(names=names)), *held]
 
 
 def _policy(settings: Settings) -> list[Finding]:

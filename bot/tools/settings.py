@@ -1,6 +1,5 @@
 """The settings of tools: the operator's own, who may use them, and how long a call may take."""
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,13 +9,12 @@ from bot.settings.sources import named_file
 
 TOOLS: Final = "COGENCY_TOOLS"
 TOOL_POLICY: Final = "COGENCY_TOOL_POLICY"
-_MODULE = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*")
 
 
 def parse_modules(value: str) -> tuple[str, ...]:
     """Parse comma-separated files, which end in .py, and names of modules or entry points, in order."""
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
-    if not names or not all(name.endswith(".py") or _MODULE.fullmatch(name) for name in names):
+    if not names or not all(map(parsers.is_python_source, names)):
         raise ValueError("must be a list of files, modules or entry points separated by commas, as in my_tools.py")
     return names
 

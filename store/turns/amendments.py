@@ -37,6 +37,7 @@ from agent.stored_messages import Author
 from agent.turn_records import Claim
 from store import job_queue, model_calls, row_mapping, tool_calls
 from store.channels import asked_for_schedule, in_channel
+from store.databases.database import storable
 from store.json_columns import is_withdrawn, mark_withdrawn
 from store.message_tables import message
 from store.schedule_table import schedule
@@ -156,10 +157,11 @@ def _restart_put_aside(
     return found.id, found.asked, found.conversation
 
 
-def set_text(connection: Connection, claim: Claim, indexed: IndexedText) -> None:
-    """Set the transcript as the text of a running question, unless it was deleted meanwhile."""
+def set_text(connection: Connection, claim: Claim, indexed: IndexedText, before: str | None = None) -> None:
+    """Set the text of a running question, such as a transcript, unless it was deleted meanwhile, or is not `before`."""
     payload = connection.execute(select(turn.c.payload).where(turn.c.id == claim.turn).with_for_update()).scalar_one()
-    if not is_withdrawn(payload):
+    text = connection.execute(select(message.c.text).where(message.c.id == claim.message)).scalar()
+    if not is_withdrawn(payload) and (before is None or storable(before) == text):
         index.change_text(connection, claim.message, claim.incoming.conversation, indexed)
 
 

@@ -189,9 +189,11 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
     return True
 
 
-def set_text_of_claimed(connection: sa.Connection, claim: Claim, indexed: IndexedText) -> None:
+def set_text_of_claimed(
+    connection: sa.Connection, claim: Claim, indexed: IndexedText, before: str | None = None
+) -> None:
     _write(connection, claim, {"epoch": claim.epoch})
-    amendments.set_text(connection, claim, indexed)
+    amendments.set_text(connection, claim, indexed, before)
 
 
 def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> bool:
@@ -390,8 +392,8 @@ class SqlLedger(SqlStore):
         reply = await index.indexed(self.database, closing.reply)
         return await self.database.write(finish, claim, closing, reply, now)
 
-    async def set_text(self, claim: Claim, text: str) -> None:
-        await self.database.write(set_text_of_claimed, claim, await index.indexed(self.database, text))
+    async def set_text(self, claim: Claim, text: str, *, before: str | None = None) -> None:
+        await self.database.write(set_text_of_claimed, claim, await index.indexed(self.database, text), before)
 
     async def amend(self, source: str, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
         indexed = await index.indexed(self.database, text)

@@ -57,6 +57,16 @@ async def test_what_was_spoken_is_not_put_down_once_it_was_taken_back(store: Sto
     assert await texts_found(store, "boat") == []
 
 
+async def test_a_text_is_replaced_only_as_long_as_it_is_the_one_that_was_looked_at(store: Store) -> None:
+    await store.ledger.accept(said("where is\x00 my boat?"))
+    claim = await claimed(store)
+    await store.ledger.set_text(claim, "where is it?", before="where is\x00 my boat?")
+    assert await texts_found(store, "boat") == []
+    await store.ledger.set_text(claim, "where was it?", before="where is my bicycle?")
+    history = await store.conversations.history("thread", before_turn=10**6, limit=9)
+    assert [message.text for message in history] == ["where is it?"]
+
+
 async def test_files_wait_with_their_question(store: Store) -> None:
     file = Attachment("a.txt", "text/plain", 4, "an address", "Ann", source="file of a forwarded message")
     by_bot = Quoted("earlier in this thread", "bot", "It is a boat.", by_bot=True)

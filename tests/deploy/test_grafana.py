@@ -9,12 +9,14 @@ from typing import Any, Final, cast
 from prometheus_client.parser import text_string_to_metric_families
 
 from agent.events import CallFinished, CallStarted, IterationStarted, ModelAnswered
+from agent.hooks.values import HookEnd, HookPoint, HookUse
 from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
 from agent.turn_records import Load
 from bot.chat.telemetry import (
     AgentReported,
     Charged,
     ConnectionOpened,
+    HookUsed,
     JobEnd,
     JobOver,
     LoopWoke,
@@ -64,6 +66,7 @@ EVERYTHING: Final[tuple[TelemetryEvent, ...]] = (
     TurnOver(1, TurnUnended.LOST),
     Charged("turn", [ModelCall("here:m", Usage(output=1)), ModelCall("openai:gpt-5-mini", Usage(output=1))]),
     ToolDecided("unasked", "reads"),
+    HookUsed(HookUse(HookPoint.BEFORE_CALL, HookEnd.PASSED, 0.1)),
     Recalled(0.1),
     JobOver("learning", JobEnd.DONE, 0.1),
     StoreSeen(Load(1, 1), {"learning": 1.0}),

@@ -78,6 +78,11 @@ async def reading(port: int, holds: Callable[[Samples], bool]) -> Samples:
     return samples
 
 
+def hooks_in(folder: Path) -> dict[str, str]:
+    (folder / "my_hooks.py").write_text("async def before_call(call):\n    return call\n")
+    return {"COGENCY_HOOKS": "my_hooks.py"}
+
+
 async def test_each_metric_moves_with_what_it_counts(tmp_path: Path) -> None:
     port, shown = free_port(), asyncio.Event()
     async with (
@@ -93,6 +98,7 @@ async def test_each_metric_moves_with_what_it_counts(tmp_path: Path) -> None:
     ):
         ann, general = slack.state.user("ann"), slack.state.channel("general")
         settings = {**on_slack(slack), **on_discord(discord), **by_model(model), "COGENCY_MODEL": MODEL}
+        settings |= hooks_in(tmp_path)
         async with service(tmp_path, **settings, COGENCY_HEALTH=f"127.0.0.1:{port}"):
             await slack.connected(2)
             await discord.until(lambda: discord.identified and discord.rest.commands)
@@ -139,7 +145,8 @@ async def test_each_metric_moves_with_what_it_counts(tmp_path: Path) -> None:
     assert value(samples, "spent_dollars_total", work="turn", model=MODEL) == pytest.approx(3 * (price or 0) / NANO)
     assert value(samples, "tool_calls_total", decision="unasked", effect="reads") == 1
     assert value(samples, "tool_call_seconds_count", status="success") == 1
-    assert value(samples, "recall_seconds_count") == 1
+    assert value(samples, "hook_calls_total", hook="before_call", outcome="passed") == 1
+    assert value(samples, "hook_call_seconds_count", hook="before_call") == value(samples, "recall_seconds_count") == 1
     assert value(samples, "turns_running") == 0
     assert value(samples, "job_lag_seconds", job="learning") == 0
     assert 0 <= (value(samples, "loop_silence_seconds") or 0) < PATIENCE_S
@@ -152,7 +159,18 @@ async def test_each_metric_moves_with_what_it_counts(tmp_path: Path) -> None:
 
 CLOSED = {
     *("slack", "discord", "done", "limited", "post", "edit", "ok", "turn", "success", "unasked", "reads"),
-    *("learning", "embedding", "answered", "input", "input_cached", "input_written", "output", "reasoning"),
+    *(
+        "before_call",
+        "passed",
+        "learning",
+        "embedding",
+        "answered",
+        "input",
+        "input_cached",
+        "input_written",
+        "output",
+        "reasoning",
+    ),
 }
 IS_NUMBER = re.compile(r"[0-9.]+|\+Inf")
 

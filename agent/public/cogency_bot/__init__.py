@@ -13,12 +13,19 @@ if TYPE_CHECKING:
     from agent import AgentEvent as AgentEvent
     from agent import AgentRun as AgentRun
     from agent import AgentStore as AgentStore
+    from agent import Answer as Answer
+    from agent import Call as Call
     from agent import CogencyError as CogencyError
+    from agent import FileText as FileText
+    from agent import Hide as Hide
+    from agent import ModelRequest as ModelRequest
     from agent import Outcome as Outcome
     from agent import Provider as Provider
     from agent import ProviderError as ProviderError
     from agent import ProviderRefused as ProviderRefused
     from agent import ProviderUnavailable as ProviderUnavailable
+    from agent import Question as Question
+    from agent import Refuse as Refuse
     from agent import SettingsError as SettingsError
     from agent import StoreError as StoreError
     from agent import StreamBroken as StreamBroken
@@ -37,12 +44,19 @@ __all__ = (
     "AgentEvent",
     "AgentRun",
     "AgentStore",
+    "Answer",
+    "Call",
     "CogencyError",
+    "FileText",
+    "Hide",
+    "ModelRequest",
     "Outcome",
     "Provider",
     "ProviderError",
     "ProviderRefused",
     "ProviderUnavailable",
+    "Question",
+    "Refuse",
     "SettingsError",
     "StoreError",
     "StreamBroken",

@@ -48,6 +48,8 @@ GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn
 STEPS_BEFORE = "{count} before"
 ANSWERED_ELSEWHERE = "Another process answered this question. The reply is in its thread."
 NO_ANSWER_FROM_FIRST = "it could not answer."
+# Stands for a question that the operator's hook refused, wherever it would be read again.
+QUESTION_WITHHELD = "(A rule of the operator withheld this question.)"
 BROKEN = "Something went wrong on my side (turn {turn}). Ask again; the operator can find the reason in the log."
 THINKING = "Thinking…"
 WAITS_FOR_CONSENT = "*I need approval to use {tools}. Only the person who asked can approve it (24 hours).*"

@@ -23,6 +23,9 @@ from agent.events import (
     TurnEnded,
     TurnPutAside,
 )
+from agent.hooks.running import Hooks
+from agent.hooks.turns import TurnHooks
+from agent.hooks.values import Refuse
 from agent.incoming import Incoming
 from agent.loop import Loop, TurnCallbacks
 from agent.memory.audience import PersonAudience, Place
@@ -100,6 +103,8 @@ class TurnRunner:
     learning: LearningRules = NOTHING_LEARNED
     handles: HandleNotes | None = None
     foreground: Foreground = NOTHING_BESIDE
+    hooks: Hooks | None = None
+    """The operator's own functions that see questions, calls and answers."""
     _contexts: ContextComposer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -117,17 +122,24 @@ class TurnRunner:
             return EndedTurn(claim.turn, question, posted(claim, stopped))
         report = await self.features.report(question)
         for_model = replace(claim, incoming=question_for_model(question, rule, report))
-        ended = await self._run(for_model, rule, report, live, stopped)
+        ended = await self._run(for_model, question, rule, report, live, stopped)
         if isinstance(ended, EndedTurn):
             closing = closing_shown(ended.closing, rule, report, shows_nothing_yet=live.is_empty)
-            return replace(ended, question=question, closing=closing)
+            return replace(ended, closing=closing)
         if rule.is_unasked:
             return EndedTurn(claim.turn, question, Closing(Outcome.ANSWERED, ""))
         return ended
 
     async def _run(
-        self, claim: Claim, rule: TurnRule, report: Report, live: LiveReply, stopped: Callable[[], bool]
+        self,
+        claim: Claim,
+        question: Incoming,
+        rule: TurnRule,
+        report: Report,
+        live: LiveReply,
+        stopped: Callable[[], bool],
     ) -> EndedTurn | PutAside:
+        """`question`: without what `claim` adds to it for the model."""
         tools = await self.tools.prepare(claim, stopped, reads_only=rule.is_unasked)
         context: Context | None = None
 
@@ -135,6 +147,7 @@ class TurnRunner:
             return UNREAD if context is None else turn_words(claim, context)
 
         turn, audit = await self.tools.turn(claim, tools, self._limits(rule), words, self.clock)
+        hooks = TurnHooks(question, self.hooks) if audit is None else TurnHooks(question, self.hooks, audit.record_hook)
         closing = Closing(Outcome.STOPPED, turn.text)
         held: list[AgentEvent] | None = [] if rule.may_be_silent else None
         events = ObservedEvents(
@@ -147,18 +160,16 @@ class TurnRunner:
             asks=not rule.is_unasked,
             turn=claim.turn,
             telemetry=self.telemetry,
+            hides_text=hooks.holds_answer or (hooks.checks_answer and report.posts is not None),
         )
         try:
             if stopped():
-                return EndedTurn(claim.turn, claim.incoming, closed(closing, turn, claim.incoming.place))
+                return EndedTurn(claim.turn, question, closed(closing, turn, claim.incoming.place))
             provider = await self.provider(claim.incoming)
-            files = await self._files(claim, rule, turn, live)
-            if refusal := files.sorry:
-                closing = await self._end(claim, turn, closing, Outcome.REFUSED, refusal)
-                return EndedTurn(claim.turn, claim.incoming, closing)
-            if files.spoken:
-                claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
-                await self.ledger.set_text(claim, files.spoken)
+            read = await self._read(claim, question, rule, report, turn, live, hooks)
+            if isinstance(read, EndedTurn):
+                return read
+            claim, question, files = read
             rules = await self.channel_rules.answer(claim.incoming)
             live.shape_answer(rules.shape)
             groups = await self._groups(claim.incoming.place)
@@ -176,7 +187,7 @@ class TurnRunner:
                 summarise_until=until if self.summarises else None,
             )
             events.asked = provider.name
-            loop = self._loop(claim, rule, turn, tools, context, groups, provider, events)
+            loop = self._loop(claim, rule, turn, tools, context, groups, provider, events, hooks)
             await show_again(turn.progress, events.show, steps=rule.runs_beside)
             with self.foreground.answering():
                 ended = await loop.run()
@@ -197,10 +208,47 @@ class TurnRunner:
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         if closing.outcome is not Outcome.REFUSED:  # else it is a sentence of ours about what went wrong
             closing = replace(closing, reply=live.shaped(closing.reply))
-        closing = closed(_with_sources(claim, closing, turn.progress), turn, claim.incoming.place)
+        whole = closed(_with_sources(claim, closing, turn.progress), turn, claim.incoming.place)
+        closing = await _after_answer(whole, claim.incoming.text, hooks, stopped)
         if report.posts is not None and is_reported(closing, report):
             await events.release()
-        return EndedTurn(claim.turn, claim.incoming, closing, events.asked, events.why(turn.progress.calls))
+        return EndedTurn(claim.turn, question, closing, events.asked, events.why(turn.progress.calls))
+
+    async def _read(
+        self,
+        claim: Claim,
+        question: Incoming,
+        rule: TurnRule,
+        report: Report,
+        turn: Turn,
+        live: LiveReply,
+        hooks: TurnHooks,
+    ) -> tuple[Claim, Incoming, Attached] | EndedTurn:
+        """Return the question, with and without what is added for the model, and its files, as the model may read them;
+        or how the turn has ended because it may not. What the model may not read of the question is not stored either.
+        Raises StoreError.
+        """
+        unread, files = Closing(Outcome.STOPPED, ""), await self._files(claim, rule, turn, live)
+        if files.sorry:
+            closing = await self._end(claim, turn, unread, Outcome.REFUSED, files.sorry)
+            return EndedTurn(claim.turn, question, closing)
+        if files.spoken:
+            claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
+            await self.ledger.set_text(claim, files.spoken)
+        text = files.spoken or question.text
+        checked = await hooks.before_question(text, files.quoted)
+        if isinstance(checked, Refuse):
+            withheld = replace(question, text=reply_texts.QUESTION_WITHHELD)
+            await self.ledger.set_text(claim, withheld.text, before=text)
+            unread = replace(unread, excluded_from_learning=True)
+            closing = await self._end(claim, turn, unread, Outcome.REFUSED, checked.sentence)
+            return EndedTurn(claim.turn, withheld, closing)
+        read, quoted = checked
+        if read != text:
+            question = replace(question, text=read)
+            await self.ledger.set_text(claim, read, before=text)
+            claim = replace(claim, incoming=question_for_model(question, rule, report))
+        return claim, question, replace(files, quoted=tuple(quoted))
 
     def _limits(self, rule: TurnRule) -> TurnLimits:
         limits = self.context.turn_limits
@@ -307,6 +355,7 @@ class TurnRunner:
         groups: frozenset[str],
         provider: Provider,
         events: "ObservedEvents",
+        hooks: TurnHooks,
     ) -> Loop:
         async def save(progress: Progress) -> None:
             await self.ledger.save(claim, progress=encode(progress))
@@ -322,6 +371,8 @@ class TurnRunner:
                 log.debug("turn %d: the vendor says: %s", claim.turn, reason.quoted)
             return told
 
+        # A message that joins would reach the model without the hook: it waits for a turn of its own.
+        joins = self.joins and not (rule.runs_beside or rule.is_unasked or hooks.checks_question)
         return loop_of(
             claim,
             turn,
@@ -333,13 +384,34 @@ class TurnRunner:
             TurnCallbacks(
                 emit=events.record_event,
                 save=save,
-                arrived=arrived if self.joins and not (rule.runs_beside or rule.is_unasked) else None,
+                arrived=arrived if joins else None,
                 ask=None if rule.is_unasked else self.tools.asking(claim),
                 afford=partial(self.budgets.budget_left, claim.incoming),
                 ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
                 explain=failed,
+                before_call=hooks.before_call(tools),
             ),
         )
+
+
+async def _after_answer(closing: Closing, question: str, hooks: TurnHooks, stopped: Callable[[], bool]) -> Closing:
+    """Return the end of a turn with the answer that the operator's hook lets pass. A stop waits for the hook."""
+    if not hooks.checks_answer or not closing.reply.strip() or says_nothing(closing):
+        return closing
+    checking = asyncio.create_task(hooks.after_answer(closing.reply, question))
+    try:
+        checked = await asyncio.shield(checking)
+    except asyncio.CancelledError:
+        if not stopped():
+            checking.cancel()
+            raise
+        checked = await checking
+    if checked is None:
+        return closing
+    if isinstance(checked, Refuse):  # nothing of the answer remains, neither its files nor what the model noted
+        refused = replace(closing, outcome=Outcome.REFUSED, reply=checked.sentence, files=(), joined=(), learn_at=None)
+        return replace(refused, summary=None, excluded_from_learning=True)
+    return replace(closing, reply=checked, summary=None)
 
 
 def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing:

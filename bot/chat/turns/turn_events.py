@@ -16,6 +16,8 @@ from agent.events import (
     IterationStarted,
     ModelAnswered,
     ModelSwitched,
+    NoticeArrived,
+    ReplyEnded,
     TextArrived,
     TurnEnded,
 )
@@ -32,6 +34,7 @@ from bot.chat.turns.turn_ports import HandleNotes
 log = logging.getLogger(__name__)
 
 
+TEXTS = (TextArrived, ReplyEnded, NoticeArrived, TurnEnded)  # The events that show text of the answer
 MEASURED = (IterationStarted, ModelAnswered, CallStarted, CallFinished)  # The events that telemetry records
 
 
@@ -58,11 +61,13 @@ class ObservedEvents:
     """Whether a request for consent ends the holding back."""
     turn: int = 0
     telemetry: Telemetry = SILENT
+    hides_text: bool = False
+    """Whether no text is shown, because it is checked once it is complete; steps and statuses are."""
     _said: str = ""
 
     async def show(self, event: AgentEvent) -> None:
         if self.held is None:
-            await self.live.record_event(event)
+            await self._show(event)
             return
         self.held.append(event)
         if isinstance(event, TextArrived):
@@ -74,6 +79,10 @@ class ObservedEvents:
     async def release(self) -> None:
         held, self.held = self.held or (), None
         for event in held:
+            await self._show(event)
+
+    async def _show(self, event: AgentEvent) -> None:
+        if not (self.hides_text and isinstance(event, TEXTS)):
             await self.live.record_event(event)
 
     async def record_event(self, event: AgentEvent) -> None:

@@ -8,6 +8,7 @@ import pytest
 from agent.errors import SettingsError
 from agent.ports.model import Provider
 from agent.providers.fallback import FallbackProvider
+from agent.providers.scripted import ScriptedProvider
 from bot.models import texts as models_texts
 from bot.models.settings import ModelSettings
 from bot.models.switch import SIZE_HOLDS_S, ModelSwitch, PlaceModels, check_allowed
@@ -35,6 +36,25 @@ async def test_the_usual_model_answers_where_nothing_else_was_said() -> None:
     assert names(switch, ANNA, "C1") == (USUAL, models_texts.MODEL_AS_USUAL), "settings and addresses are for operators"
     assert switch.provider_for(ANNA, "C1").name == USUAL
     assert switch.learning_model().provider is switch.provider
+
+
+async def test_behind_something_every_model_answers_and_learns_behind_it() -> None:
+    switch, wrapped = await opened(learning_model="ollama:cheap", allowed_models=("ollama:dear",)), list[Provider]()
+
+    def wrap(provider: Provider) -> Provider:
+        wrapped.append(ScriptedProvider([], name=f"wrapped {provider.name}"))
+        return wrapped[-1]
+
+    direct = switch.provider_for(ANNA, "C1")
+    switch.put_behind(wrap)
+    usual, dear = switch.provider_for(ANNA, "C1"), await switch.sized_provider_for(ANNA, "C1", "ollama:dear")
+    assert [switch.provider, switch.learning_model().provider] == [usual, wrapped[-1]]
+    assert [each.name for each in (usual, dear, wrapped[-1])] == [
+        *("wrapped ollama:usual", "wrapped ollama:dear", "wrapped ollama:cheap")
+    ]
+    switch.put_behind(None)
+    assert switch.provider_for(ANNA, "C1") is direct
+    await switch.aclose()
 
 
 async def test_a_model_on_this_machine_knows_the_size_of_its_context_until_its_server_says_another() -> None:

@@ -1,0 +1,1 @@
+"""Hooks: the operator's own functions that see questions, calls, answers, and what goes to models."""

@@ -1,0 +1,205 @@
+"""A model behind `before_model`: what it receives, and what comes of it."""
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import pytest
+
+from agent.embeddings import Embedded
+from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
+from agent.hooks.models import WITHHELD, HookedEmbedder, HookedProvider
+from agent.hooks.values import Hide, ModelRequest, Refuse
+from agent.loop import complete, open_session
+from agent.messages import JsonObject, Message, ModelCall, NativeContent, Role, ToolCall, ToolSpec
+from agent.ports.model import (
+    CallOptions,
+    Capabilities,
+    HandleKept,
+    ModelSession,
+    ProviderEvent,
+    ResponseEnded,
+    StopReason,
+    TokensArrived,
+)
+from agent.providers.scripted import ScriptedProvider
+from tests.agent.hooks.hook_modules import hooks_with
+from tests.fakes.one_turn import Echo, echo_call, run_turn
+
+ANN, BEN = "ann@example.com", "ben@example.com"
+EMAIL = re.compile(r"[\w.]+@[\w.]+\w")
+
+
+async def hides_emails(request: ModelRequest) -> Hide | Refuse:
+    if any("Bluefin" in text for text in request.texts):
+        return Refuse("The name of that project stays here.")
+    return Hide({found: "email" for text in request.texts for found in EMAIL.findall(text)})
+
+
+def user(text: str) -> Message:
+    return Message(Role.USER, text)
+
+
+async def until_broken(stream: AsyncGenerator[ProviderEvent]) -> AsyncGenerator[ProviderEvent]:
+    """Yield its events; it has to break off."""
+    try:
+        async for event in stream:
+            yield event
+    except StreamBroken:
+        return
+    raise AssertionError("the stream ended")
+
+
+async def answers(session: ModelSession, *messages: Message) -> tuple[str, list[ProviderEvent]]:
+    async with aclosing(session.answer(messages)) as stream:
+        events = [event async for event in stream]
+    return "".join(event.text for event in events if isinstance(event, TokensArrived)), events
+
+
+@pytest.mark.parametrize("cut", [1, 2, 5, 100])
+async def test_the_model_reads_placeholders_and_the_values_come_back_however_its_stream_is_cut(cut: int) -> None:
+    said = "Write to [EMAIL-1] or [email-2], [not EMAIL-3]."
+    model = ScriptedProvider([[said[at : at + cut] for at in range(0, len(said), cut)]])
+    with hooks_with(before_model=hides_emails) as hooks:
+        session = HookedProvider(model, hooks).connect(CallOptions())
+        text, _ = await answers(session, user(f"{BEN}, {ANN}, {BEN}?"))
+    assert model.requests == [(user("[EMAIL-1], [EMAIL-2], [EMAIL-1]?"),)]
+    assert text == f"Write to {BEN} or {ANN}, [not EMAIL-3]."
+
+
+async def test_in_a_turn_calls_have_the_values_and_later_rounds_the_same_placeholders() -> None:
+    echo = Echo()
+    model = ScriptedProvider(
+        [f"<execute>{echo_call('to [EMAIL-1]')}</execute>", "Done: [EMAIL-1]."],
+        capabilities=Capabilities(native_calls=False),
+    )
+    with hooks_with(before_model=hides_emails) as hooks:
+        ran = await run_turn(HookedProvider(model, hooks), echo, [user("system"), user(f"Tell {ANN}.")])
+    assert echo.said == [f"to {ANN}"]
+    assert ran.ended.text == f"Done: {ANN}."
+    assert ran.shown == f"Done: {ANN}."
+    assert not EMAIL.search(repr(model.requests) + repr(model.options))
+    assert model.requests[1][:2] == model.requests[0]
+    assert "hears to [EMAIL-1]" in model.requests[1][-1].text
+
+
+async def test_the_texts_of_tools_are_hidden_too() -> None:
+    model = ScriptedProvider(["Hi."])
+    schema: JsonObject = {"type": "object", "properties": {"to": {"type": "string", "description": f"as in {ANN}"}}}
+    options = CallOptions(tools=(ToolSpec("mail", f"From {BEN}.", schema),))
+    with hooks_with(before_model=hides_emails) as hooks:
+        await answers(HookedProvider(model, hooks).connect(options), user("Hello?"))
+    (tool,) = model.options[0].tools
+    assert (tool.name, tool.description) == ("mail", "From [EMAIL-2].")
+    assert "as in [EMAIL-1]" in repr(tool.schema)
+
+
+async def test_what_a_model_wrote_in_its_vendors_form_goes_back_only_in_the_session_that_got_it() -> None:
+    ours = NativeContent("chat", ({"tool_calls": "[EMAIL-1]"},))
+    theirs = NativeContent("chat", ({"tool_calls": "[EMAIL-2]"},))
+    model = ScriptedProvider([["Hi.", ResponseEnded(StopReason.END, None, ours)], "Bye."])
+    call = ToolCall("echo", {"text": ANN})
+    earlier = Message(Role.ASSISTANT, f"I asked {ANN}.", native=theirs, said=f"Ask {ANN}", calls=(call,))
+    with hooks_with(before_model=hides_emails) as hooks:
+        session = HookedProvider(model, hooks).connect(CallOptions())
+        _, events = await answers(session, user("Hello?"), earlier)
+        assert isinstance(events[-1], ResponseEnded)
+        later = Message(Role.ASSISTANT, "Hi.", native=events[-1].native)
+        await answers(session, user("Hello?"), earlier, later, user("And?"))
+    hidden = Message(
+        Role.ASSISTANT, "I asked [EMAIL-1].", said="Ask [EMAIL-1]", calls=(ToolCall("echo", {"text": "[EMAIL-1]"}),)
+    )
+    assert model.requests[0][1] == hidden
+    assert [message.native for message in model.requests[1]] == [None, None, ours, None]
+
+
+async def test_a_request_that_is_refused_goes_nowhere_and_the_person_reads_why() -> None:
+    model = ScriptedProvider(["Hi."])
+    with hooks_with(before_model=hides_emails) as hooks:
+        ran = await run_turn(HookedProvider(model, hooks), Echo(), [user("How is Bluefin?")])
+        with pytest.raises(ProviderRefused, match="before_model refused the request"):
+            await answers(HookedProvider(model, hooks).connect(CallOptions()), user("How is Bluefin?"))
+    assert ran.ended.text == "The name of that project stays here."
+    assert model.requests == []
+
+
+async def test_a_hook_that_fails_lets_nothing_go() -> None:
+    async def fails(_: ModelRequest) -> Hide:
+        raise ValueError
+
+    model = ScriptedProvider(["Hi."])
+    with hooks_with(before_model=fails) as hooks, pytest.raises(ProviderUnavailable, match="before_model failed"):
+        await answers(HookedProvider(model, hooks).connect(CallOptions()), user("Hello?"))
+    assert model.requests == []
+
+
+async def test_a_stream_that_breaks_shows_all_that_came() -> None:
+    model = ScriptedProvider([["Ask [EMAIL-", StreamBroken("broken")]])
+    with hooks_with(before_model=hides_emails) as hooks:
+        session = HookedProvider(model, hooks).connect(CallOptions())
+        stream = session.answer([user(ANN)])
+        got = [event.text async for event in until_broken(stream) if isinstance(event, TokensArrived)]
+    assert "".join(got) == "Ask [EMAIL-"
+
+
+async def test_a_question_outside_of_turns_is_hidden_too() -> None:
+    calls = list[ModelCall]()
+
+    async def count(call: ModelCall) -> None:
+        calls.append(call)
+
+    model = ScriptedProvider(['{"email": "[EMAIL-1]"}'])
+    with hooks_with(before_model=hides_emails) as hooks:
+        learned = await complete(HookedProvider(model, hooks), [user(f"I am {ANN}.")], count)
+    assert learned == f'{{"email": "{ANN}"}}'
+    assert model.requests == [(user("I am [EMAIL-1]."),)]
+    assert len(calls) == 1
+
+
+class Resuming(ScriptedProvider):
+    """Its vendor keeps a conversation until it is closed."""
+
+    def connect(self, options: CallOptions) -> "Resuming":
+        self.options.append(options)
+        return self
+
+    async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent]:
+        yield HandleKept("h1")
+        async for event in self.stream(messages):
+            yield event
+
+    async def close(self) -> tuple[str, ...]:
+        return ("h1",)
+
+
+async def test_a_session_of_a_vendor_that_keeps_the_context_stays_one() -> None:
+    model = Resuming(["One.", "Two."], capabilities=Capabilities(resume=True))
+    with hooks_with(before_model=hides_emails) as hooks:
+        session = open_session(HookedProvider(model, hooks), CallOptions(cache_key="k"))
+        first, events = await answers(session, user(ANN))
+        second, _ = await answers(session, user(ANN), user(BEN))
+        assert (first, second, events[0]) == ("One.", "Two.", HandleKept("h1"))
+        assert await session.close() == ("h1",)
+    assert model.options[0] == CallOptions(cache_key="k")
+    assert model.requests == [(user("[EMAIL-1]"),), (user("[EMAIL-1]"), user("[EMAIL-2]"))]
+
+
+class Vectors:
+    name, weight = "openai:small", 0.8
+
+    def __init__(self) -> None:
+        self.texts = list[str]()
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        self.texts += texts
+        return Embedded(tuple((0.0,) for _ in texts), None)
+
+
+async def test_texts_for_embeddings_are_hidden_and_one_that_is_refused_delays_no_other() -> None:
+    model = Vectors()
+    with hooks_with(before_model=hides_emails) as hooks:
+        embedder = HookedEmbedder(model, hooks)
+        embedded = await embedder.embed([f"Mail {ANN}", "Bluefin is late", BEN])
+    assert model.texts == ["Mail [EMAIL-1]", WITHHELD, "[EMAIL-1]"]
+    assert len(embedded.vectors) == 3
+    assert (embedder.name, embedder.weight) == ("openai:small", 0.8)
