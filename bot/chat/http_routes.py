@@ -6,7 +6,7 @@ Rules
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -65,6 +65,11 @@ async def read_body(scope: "Scope", receive: "Receive", *, limit: int = BODY_BYT
                     return bytes(body)
     except TimeoutError:
         raise RequestRefused(408, operating_texts.BODY_TOO_SLOW) from None
+
+
+def is_from_public_site(status: int, headers: Mapping[str, str]) -> bool:
+    """Return whether a response to a request for "/" is this server's. `headers`: with names in small letters."""
+    return status == 404 and all(headers.get(name.decode()) == value.decode() for name, value in HEADERS)
 
 
 class PublicSite:

@@ -33,6 +33,7 @@ from agent.providers.http_client import Http, TransportError, Untrusted, proxy_f
 from bot.app.from_settings import app_secret_files, no_traces, sends_traces
 from bot.app.settings import Settings
 from bot.chat.findings import Finding, Level, clock_finding
+from bot.chat.http_routes import is_from_public_site
 from bot.chat.network.tunnel import ProxyRefused, dial_through
 from bot.chat.texts import operating as operating_texts
 from bot.chat.texts.formatting import counted
@@ -522,6 +523,29 @@ async def asks_who_signs_in(name: str, reach: HttpReach, clock: Clock) -> list[F
         return [finding(Level.NOTE, what=setup_texts.SIGN_IN_OPEN.format(name=name, seconds=seconds))]
     what = setup_texts.SIGN_IN_ODD.format(name=name, status=status)
     return [finding(Level.WARNING, what=what, remedy=tool_texts.CHECK_MCP_ENTRY)]
+
+
+# The server for other programs.
+
+
+async def http_findings(address: str) -> list[Finding]:
+    """Check that the bot can be reached at its public address ("https://bot.example.com") while it runs."""
+    http, finding = Http(proxies=True), partial(Finding, where="HTTP")
+    try:
+        async with asyncio.timeout(ASKING_S), http.request("GET", f"{address}/", {}) as reply:
+            status, is_ours = reply.status, is_from_public_site(reply.status, reply.headers)
+    except Untrusted as error:
+        trouble = operating_texts.CERTIFICATE_NOT_TRUSTED.format(problem=error.problem)
+        return [finding(Level.WARNING, what=setup_texts.HTTP_AWAY.format(address=address), remedy=f"{trouble}.")]
+    except (TransportError, TimeoutError):
+        what = setup_texts.HTTP_AWAY.format(address=address)
+        return [finding(Level.NOTE, what=what, remedy=setup_texts.HTTP_AWAY_REMEDY)]
+    finally:
+        await http.aclose()
+    if is_ours:
+        return [finding(Level.GOOD, what=setup_texts.HTTP_REACHED.format(address=address))]
+    what = setup_texts.HTTP_OTHER.format(address=address, status=status)
+    return [finding(Level.WARNING, what=what, remedy=setup_texts.HTTP_OTHER_REMEDY)]
 
 
 # What vendors may do with people's messages.

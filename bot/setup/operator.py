@@ -30,6 +30,7 @@ from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.toolbox.registry import UNASKED, Registry
 from bot.app.from_settings import (
     discord_options,
+    http_address,
     open_models,
     operator_address,
     policy_file,
@@ -75,6 +76,7 @@ from bot.setup.diagnosis import (
     disk_facts,
     disk_findings,
     file_findings_of,
+    http_findings,
     kept_files,
     migrate_after_backup,
     no_progress,
@@ -351,6 +353,7 @@ def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
         Check("Model", model, model_s, Level.PROBLEM),
         Check("Tools", partial(examine_servers, settings), SERVERS_S),
         *([Check("Python", _python, COMPILE_S)] if settings.python.runs_code else []),
+        *([Check("HTTP", partial(_http, settings), PLATFORM_S)] if settings.http.listen is not None else []),
         *(Check(name, check, PLATFORM_S, Level.PROBLEM) for name, check in _platforms(settings).items()),
     ]
 
@@ -504,6 +507,15 @@ def _operators_page(settings: Settings) -> list[Finding]:
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="the page cannot be served", remedy=str(error))]
     return [finding(Level.GOOD, what=setup_texts.PAGE_IS_AT.format(address=address))] if address else []
+
+
+async def _http(settings: Settings) -> list[Finding]:
+    """Check the server for other programs."""
+    try:
+        address = http_address(settings)
+    except SettingsError as error:
+        return [Finding(Level.PROBLEM, "HTTP", "other programs cannot be served", str(error))]
+    return await http_findings(address)
 
 
 def _plugins(settings: Settings) -> list[Finding]:

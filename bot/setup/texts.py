@@ -380,6 +380,14 @@ DOTENV_UNWRITABLE = "{dotenv} could not be written ({reason}). Check the folder.
 
 # The operators' page, as those who set it up are told of it.
 
+HTTP_REACHED = "other programs can reach the bot at {address}"
+HTTP_AWAY = "nothing could be reached at {address}"
+HTTP_AWAY_REMEDY = (
+    "If the bot is running, check that the proxy forwards this address to COGENCY_HTTP, and that this machine can "
+    "reach the address."
+)
+HTTP_OTHER = "something other than the bot answers at {address} (status {status})"
+HTTP_OTHER_REMEDY = "Start the bot, and check that the proxy forwards this address to COGENCY_HTTP."
 PAGE_IS_AT = "the page is at {address}; `cogency operator` prints a sign-in link"
 OPERATOR_PAGE_OFF = "The operators' page is off. Set COGENCY_OPERATOR_PAGE=127.0.0.1:8090 and restart the bot."
 OPERATOR_LINK = "Open this link within {minutes} minutes to sign in one browser:\n{link}"

@@ -12,7 +12,6 @@ from sqlalchemy import Connection, insert, select, text
 
 from agent.events import Outcome
 from agent.incoming import Incoming
-from agent.memory.forgetting_plans import Everything
 from agent.turn_records import Closing
 from store.engine import Store, erased_key, open_store
 from store.erased_ids import erased
@@ -49,6 +48,19 @@ def indexes(connection: Connection) -> list[str]:
     return sorted(" ".join(one.replace("(", " ").replace(")", " ").split()) for one in found)
 
 
+def forget_as_before(connection: Connection, asked: Incoming) -> None:
+    """As the earlier version recorded a forgotten message; today's code needs tables that are not there yet."""
+    plain = "\0".join(("post", asked.channel, asked.message_id)).encode()
+    row = {"hash": hmac.new(erased_key(connection) or b"", plain, "sha256").hexdigest(), "time": START}
+    connection.execute(insert(erased), row)
+
+
+def delete_of(connection: Connection, person: str) -> None:
+    for table in ("message", "turn"):
+        gone = connection.execute(text(f"DELETE FROM {table} WHERE person = :person"), {"person": person})  # noqa: S608 -- ours
+        assert gone.rowcount == 1
+
+
 async def test_rows_keys_indexes_and_ids_stay(url: str, tmp_path: Path) -> None:
     tables = ("turn", "message", "page", "participant", "erased", "model_call")
     store = await earlier(url, tmp_path)
@@ -56,7 +68,8 @@ async def test_rows_keys_indexes_and_ids_stay(url: str, tmp_path: Path) -> None:
         await answered(store, said(text_), "Noted.")
     await store.ledger.accept(said("and where is it?"))
     last = await store.ledger.record_context_message(said("forget this", conversation="other", person="bob"))
-    await store.forgetting.forget(Everything("bob"), START)
+    await store.database.write(forget_as_before, said("forget this"))
+    await store.database.write(delete_of, "bob")
     before = await store.database.read(rows_with, *tables), await store.database.read(indexes)
     await store.close()
 
@@ -75,11 +88,6 @@ async def test_rows_keys_indexes_and_ids_stay(url: str, tmp_path: Path) -> None:
 
 
 async def test_what_was_forgotten_before_stays_forgotten_in_each_workspace(url: str, tmp_path: Path) -> None:
-    def forget_as_before(connection: Connection, asked: Incoming) -> None:
-        plain = "\0".join(("post", asked.channel, asked.message_id)).encode()
-        row = {"hash": hmac.new(erased_key(connection) or b"", plain, "sha256").hexdigest(), "time": START}
-        connection.execute(insert(erased), row)
-
     store, asked = await earlier(url, tmp_path), said("my boat is blue")
     await store.database.write(forget_as_before, asked)
     await store.close()

@@ -16,6 +16,8 @@ from agent.ports.shard_leases import ListedShard
 from agent.providers.catalog import ENDPOINTS, GEMINI, OLLAMA, Endpoint
 from bot.app.settings import Settings, load_settings
 from bot.chat.findings import Finding, Level
+from bot.chat.http_routes import PublicSite
+from bot.chat.web_server import serving
 from bot.setup import diagnosis
 from bot.setup.diagnosis import (
     SPARE_BYTES,
@@ -28,6 +30,7 @@ from bot.setup.diagnosis import (
     disk_facts,
     disk_findings,
     file_findings_of,
+    http_findings,
     kept_files,
     migrate_after_backup,
     readers,
@@ -351,6 +354,22 @@ async def test_a_server_at_which_people_sign_in_is_asked_whether_it_wants_that(
 async def test_a_server_that_is_away_is_a_warning() -> None:
     (found,) = await asks_who_signs_in("notes", HttpReach("http://127.0.0.1:9/mcp"), FakeClock())
     assert (found.level, found.what) == (Level.WARNING, "notes could not be reached")
+
+
+# The server for other programs.
+
+
+async def test_the_server_for_other_programs_is_told_apart_from_others() -> None:
+    async with serving(PublicSite([]), "127.0.0.1", 0) as address:
+        (found,) = await http_findings(address)
+        assert (found.level, found.what) == (Level.GOOD, f"other programs can reach the bot at {address}")
+    for status in (404, 502):
+        async with answering(status) as address:
+            (found,) = await http_findings(address)
+            assert found.level is Level.WARNING
+            assert f"(status {status})" in found.what
+    (found,) = await http_findings("http://127.0.0.1:9")
+    assert (found.level, found.what) == (Level.NOTE, "nothing could be reached at http://127.0.0.1:9")
 
 
 # Vendors' terms, and traces.
