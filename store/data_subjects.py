@@ -50,6 +50,7 @@ from store.json_columns import read_json
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import conversation, message, person
 from store.model_calls import model_call
+from store.outbox import delivery
 from store.preferences import preference
 from store.replies import verdict
 from store.schedule_table import schedule
@@ -151,7 +152,7 @@ def is_known(connection: sa.Connection, who: str) -> bool:
             job.c.person,
             open_question.c.person,
         ),
-        *(verdict.c.person, installation.c.installer, saved_file.c.person),
+        *(verdict.c.person, installation.c.installer, saved_file.c.person, delivery.c.person),
     )
     has_preferences = sa.exists().where(preference.c.owner == who, preference.c.value != plans.PAUSED)
     has_documents = sa.exists().where(selection.documents_of(plans.Everything(who)))
@@ -561,6 +562,19 @@ def _questions(subject: PersonSubject) -> Rows:
     return Rows(query.where(open_question.c.person == subject.id), key, export_row)
 
 
+def _webhooks(subject: Subject) -> Rows:
+    """Events that wait for the receivers of webhooks, or could not be delivered."""
+    turns = sa.select(message.c.turn).where(selection.said_by_plan(subject.plan))
+    where = delivery.c.turn.in_(turns)
+    where = sa.or_(where, delivery.c.person == subject.id) if isinstance(subject, PersonSubject) else where
+    return _rows(delivery, where, _each(_webhook))
+
+
+def _webhook(row: sa.RowMapping) -> ExportedRow:
+    event: ExportedRow = {"webhook": row["webhook"], "event": row["event"], "time": _time(row["time"])}
+    return event | {"data": read_json(row["data"])}
+
+
 def _spending(subject: PersonSubject) -> Rows:
     sums = [
         sa.func.sum(column).label(column.name)
@@ -604,6 +618,7 @@ _BOTH: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "tokens": _tokens,
     "tool_calls": _tool_calls,
     "operators": _operators,
+    "webhooks": _webhooks,
 }
 _OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "person": _itself,

@@ -29,6 +29,7 @@ from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
 from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.operator_sessions import OperatorSessions
+from agent.ports.outbox import Outbox
 from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
 from agent.ports.shard_leases import ShardLeases
@@ -65,6 +66,7 @@ from store.memory.profiles import SqlProfiles
 from store.migrations import MIGRATIONS, OLDEST, Migrations, TableHeld, make_indexes, migrate, version
 from store.model_calls import SqlSpending
 from store.operator_sessions import SqlOperatorSessions
+from store.outbox import SqlOutbox
 from store.preferences import SqlPreferences
 from store.replies import SqlReplies
 from store.saved_files import SqlSavedFiles
@@ -383,6 +385,7 @@ class Store:
     api_tokens: ApiTokens
     audit: ToolAudit
     operator_sessions: OperatorSessions
+    outbox: Outbox
     installations: Installations
     shard_leases: ShardLeases
     shared_rates: SharedRates
@@ -488,6 +491,15 @@ async def open_api_tokens(
     """Open the tokens of programs, while another process serves from the database. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlApiTokens(database)
+
+
+@asynccontextmanager
+async def open_outbox(
+    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+) -> AsyncGenerator[Outbox, None]:
+    """Open the outbox of webhooks while another process may serve from the database. Raises StoreError."""
+    async with beside(url, patience_s, migrations) as database:
+        yield SqlOutbox(database)
 
 
 @asynccontextmanager
@@ -622,6 +634,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlApiTokens(database),
         SqlToolAudit(database),
         SqlOperatorSessions(database),
+        SqlOutbox(database),
         SqlInstallations(database),
         SqlShardLeases(database),
         SqlSharedRates(database, prepared.key),

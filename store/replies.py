@@ -17,7 +17,7 @@ from agent.messages import ToolCall
 from agent.shown_replies import Answered, ReplyVerdict
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
-from store import row_mapping
+from store import outbox, row_mapping
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads
 from store.json_columns import json_text
 from store.message_tables import message
@@ -131,13 +131,16 @@ def newest_with(connection: sa.Connection, tools: Collection[str], person: str, 
 
 def judge(connection: sa.Connection, number: int, person: str, opinion: ReplyVerdict | None, now: datetime) -> bool:
     in_order(connection, f"verdict {number} {person}")
-    if by_turn(connection, number) is None:
+    if (reply := by_turn(connection, number)) is None:
         return False
     own = (verdict.c.turn == number, verdict.c.person == person)
+    before = connection.execute(sa.select(verdict.c.verdict).where(*own)).scalar_one_or_none()
     if opinion is None:
         connection.execute(sa.delete(verdict).where(*own))
     elif connection.execute(sa.update(verdict).where(*own).values(verdict=opinion, time=now)).rowcount == 0:
         connection.execute(sa.insert(verdict).values(turn=number, person=person, verdict=opinion, time=now))
+    if before != opinion:
+        outbox.feedback_given(connection, reply, person, opinion, now)
     return True
 
 

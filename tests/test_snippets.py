@@ -53,6 +53,8 @@ RUN_BY: Final[Mapping[tuple[str, str], str]] = {
     ("docs/tools.md", "python"): "tests/flows/test_tools_page.py",
     ("docs/tools.md", "text"): "tests/flows/test_tools_page.py",
     ("docs/tools.md", "toml"): "tests/flows/test_tools_page.py",
+    ("docs/webhooks-out.md", "python"): "tests/bot/webhooks/outgoing/test_page.py",
+    ("docs/webhooks-out.md", "toml"): "tests/bot/webhooks/outgoing/test_page.py",
 }
 EXTRAS: Final = {*tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]}
 TARGETS: Final = {*re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)}

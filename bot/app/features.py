@@ -67,6 +67,8 @@ class Services:
     forgetting: PlatformForgetting | None = None
     platform_tools: Sequence[ToolSource] = ()
     """The tools that read platforms."""
+    delivers_webhooks: bool = False
+    """Whether this process delivers outgoing webhooks."""
     offers_work: bool = True
     """Whether the bot outlives the answer to a question, so that a model may begin long work."""
 
@@ -133,6 +135,8 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         operators.feature(services.operators),
         api.feature(core, settings.api, new_secret),
     )
+    if services.delivers_webhooks:
+        listed = (*listed, parts.outgoing_webhooks(settings, core, store))
     approvals = ApprovalService(
         toolbox(settings, opened, listed, services.platform_tools), opened.policy, core.clock, core.turns.wake
     )

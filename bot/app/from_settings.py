@@ -406,6 +406,7 @@ def for_play(settings: Settings, database: Path) -> Settings:
         ),
         operators=replace(settings.operators, health=None, page=None, address=""),
         http=replace(settings.http, listen=None, address=""),
+        outgoing=replace(settings.outgoing, file=None),
         slack=replace(settings.slack, apps=None, http=None, app_token=None, bot_token=None),
         discord=replace(settings.discord, token=None),
         supervisor={},

@@ -29,6 +29,8 @@ from bot.channels.service import PlaceService
 from bot.chat.access.admission import AdmissionControl
 from bot.chat.attachments.reading import AttachmentReader, Fetch
 from bot.chat.audiences import flowing
+from bot.chat.core import Core
+from bot.chat.feature import Feature
 from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry
 from bot.knowledge.service import KnowledgeService
 from bot.memory.pauses import LearningPauses
@@ -45,7 +47,9 @@ from bot.tools.mcp.settings import mcp_file
 from bot.tools.mcp.source import McpSource, PeopleSettings, can_connect, open_mcp
 from bot.tools.plugins.plugins import Plugin, PluginList, load_plugins, servers_of
 from bot.tools.settings import TOOLS, tool_modules
-from bot.web.feature import page_reader
+from bot.web.feature import page_reader, route
+from bot.webhooks.outgoing import feature as outgoing
+from bot.webhooks.outgoing.settings import outgoing_rows
 from store.engine import Store, open_store
 
 if TYPE_CHECKING:
@@ -291,6 +295,12 @@ def account_keys(settings: AccountSettings) -> "SealingKeys":
     if settings.key is not None:
         return sealing.SealingKeys(settings.key.reveal(), "COGENCY_ACCOUNT_KEY")
     return sealing.keys_in_file(Path(settings.key_file or ""), "COGENCY_ACCOUNT_KEY_FILE")
+
+
+def outgoing_webhooks(settings: Settings, core: Core, store: Store) -> Feature:
+    """Return the feature that delivers webhooks. Raises SettingsError."""
+    rows = outgoing_rows(settings.outgoing, settings.webhook_variables)
+    return outgoing.feature(core, store.outbox, rows, settings.web.networks, route(settings.web), random.random)
 
 
 def own_tools(settings: Settings) -> tuple[Tool, ...]:

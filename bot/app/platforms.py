@@ -334,6 +334,7 @@ def _host(
             edits=RateCounter(rules.surges.rates, "edits", replicas), erase=partial(_erase, store)
         ),
         platform_tools=[connections],
+        delivers_webhooks=True,
     )
     every = features(settings, core, opened, services)
     runner = turn_runner(settings, core, opened, every, model_service)

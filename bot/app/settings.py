@@ -54,6 +54,7 @@ from bot.tools.mcp.settings import MCP, McpSettings, mcp_file
 from bot.tools.plugins.settings import PluginSettings
 from bot.tools.settings import ToolSettings
 from bot.web.settings import WebSettings
+from bot.webhooks.outgoing.settings import OUTGOING, OutgoingSettings, outgoing_rows
 
 # Environment variables whose values PostgreSQL's clients send to the server they are given.
 PASSWORDS: Final = ("PGPASSWORD", "PGPASSFILE")
@@ -92,12 +93,15 @@ class Settings:
     web: WebSettings = field(default_factory=WebSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
+    outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
 
     mcp_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Variables that the file of COGENCY_MCP may use: the environment and `.env`; without that file, what any program
     gets. This field and the next ones are not settings.
     """
+    webhook_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Variables in which the file of COGENCY_OUTGOING_WEBHOOKS may find secrets: the environment and `.env`."""
     supervisor: Mapping[str, str] = field(default_factory=dict[str, str])
     """systemd's variables for notifications (sd_notify(3)), from the environment only."""
     opentelemetry: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -130,6 +134,9 @@ class Settings:
         others: list[str] = []
         with suppress(SettingsError):  # it is reported where the servers are needed
             others = [secret for server in mcp_file(self.mcp, self.mcp_variables).servers for secret in server.secrets]
+        with suppress(SettingsError):  # as above
+            rows = outgoing_rows(self.outgoing, self.webhook_variables)
+            others += [secret.text for row in rows for secret in row.secrets]
         headers = header_values(self.opentelemetry.items())
         routes = (self.network.https_proxy, self.network.http_proxy)
         for url in (self.storage.url, self.storage.replica_url, *filter(None, routes)):
@@ -193,6 +200,7 @@ def load_settings(
         mcp_variables=everything
         if MCP in values
         else {name: everything[name] for name in ENVIRONMENT if name in everything},
+        webhook_variables=written.values if OUTGOING in values else {},
         supervisor={name: given[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC") if name in given},
         opentelemetry={name: value for name, value in given.items() if name.startswith("OTEL_")},
         secret_files=written.secret_files,

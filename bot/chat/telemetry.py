@@ -175,6 +175,25 @@ class JobOver:
     took_s: float
 
 
+class WebhookEnd(StrEnum):
+    """How an attempt to deliver an outgoing webhook ended."""
+
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    """It is tried again."""
+    GIVEN_UP = "given_up"
+    DISABLED = "disabled"
+    """The receiver wants no more webhooks."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSent:
+    """An attempt to deliver an event to a receiver. `webhook`: its name in the operator's file."""
+
+    webhook: str
+    end: WebhookEnd
+
+
 @dataclass(frozen=True, slots=True)
 class StoreSeen:
     """`load`: of all processes; `late_s`: how long the first due job of each kind has been waiting."""
@@ -256,6 +275,7 @@ TelemetryEvent: TypeAlias = (
     | HookUsed
     | Recalled
     | JobOver
+    | WebhookSent
     | StoreSeen
     | RateLimited
     | RequestHandled

@@ -44,6 +44,7 @@ from bot.chat.telemetry import (
     TurnBegan,
     TurnOver,
     TurnUnended,
+    WebhookSent,
     WriteEnd,
 )
 from bot.operators.texts import METRICS
@@ -92,7 +93,7 @@ class Metrics:
         self._sockets: dict[tuple[str, int], float] = {}
         self._unpriced = deque[tuple[str, ModelCall]](maxlen=MAX_UNPRICED)
         self._beat = clock.monotonic()
-        self._models, self._work, self._endpoints = Names(), Names(), Names()
+        self._models, self._work, self._endpoints, self._webhook_names = Names(), Names(), Names(), Names()
         self._late = frozenset({LEARNING})  # The kinds of jobs that have been late at some time
         self._silent = frozenset[str]()
         self._define(version)
@@ -131,6 +132,7 @@ class Metrics:
         self._job_s = histogram("job_seconds", SECONDS, "job")
         self._lag = gauge("job_lag_seconds", "job")
         self._lost = counter("leases_lost", "of")
+        self._webhooks = counter("webhooks_sent", "webhook", "outcome")
         self._opened = counter("sockets_opened", "platform")
         self._taken = counter("shards_taken", "platform", "how")
         self._shards = gauge("shard_held", "platform", "shard")
@@ -166,10 +168,8 @@ class Metrics:
                 self._job_over(event)
             case StoreSeen():
                 self._store_seen(event)
-            case RateLimited(platform):
-                self._limited.labels(platform).inc()
-            case RequestHandled(endpoint, end):
-                self._requests.labels(self._endpoints.known(endpoint), end).inc()
+            case RateLimited() | RequestHandled() | WebhookSent():
+                self._exchanged(event)
             case ConnectionOpened() | ConnectionClosed() | ShardTaken() | ShardLeft():
                 self._connected(event)
             case SilenceSeen(silent_s):
@@ -187,6 +187,15 @@ class Metrics:
             case HookUsed(use):
                 self._hooks.labels(use.point, use.end).inc()
                 self._hook_s.labels(use.point).observe(use.took_s)
+
+    def _exchanged(self, event: RateLimited | RequestHandled | WebhookSent) -> None:
+        match event:
+            case RateLimited(platform):
+                self._limited.labels(platform).inc()
+            case RequestHandled(endpoint, end):
+                self._requests.labels(self._endpoints.known(endpoint), end).inc()
+            case WebhookSent(webhook, end):
+                self._webhooks.labels(self._webhook_names.known(webhook), end).inc()
 
     def _connected(self, event: ConnectionOpened | ConnectionClosed | ShardTaken | ShardLeft) -> None:
         match event:

@@ -204,6 +204,7 @@ METRICS: Final[Mapping[str, str]] = {
     "job_seconds": "Duration of background jobs.",
     "job_lag_seconds": "How long the oldest due job of each kind has waited.",
     "leases_lost": "Turns and jobs that another process took over.",
+    "webhooks_sent": "Attempts to deliver outgoing webhooks, by webhook and outcome.",
     "sockets_opened": "Connections opened to a platform.",
     "shards_taken": (
         "Discord connections that this process took over because they were free or their process had stopped."

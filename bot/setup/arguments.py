@@ -64,6 +64,8 @@ class Subcommand(StrEnum):
     TOKEN_CREATE = "token create"
     TOKEN_LIST = "token list"
     TOKEN_REVOKE = "token revoke"
+    WEBHOOKS_FAILED = "webhooks failed"
+    WEBHOOKS_RETRY = "webhooks retry"
     MANIFEST = "manifest"
     INVITE = "invite"
 
@@ -103,6 +105,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_plugins(_Commands(commands.group("plugins", "manage plug-ins: folders with skills and tool servers")))
     _add_tokens(_Commands(commands.group("token", "create, list and revoke the tokens of programs that ask the bot")))
+    _add_webhooks(_Commands(commands.group("webhooks", "list failed webhooks, and try them again")))
     _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _add_invite(_Commands(commands.group("discord", "set up the Discord application")))
     return root
@@ -399,6 +402,24 @@ def _add_tokens(commands: _Commands) -> None:
     revoke.add_argument("named", metavar="NAME", help="the name or number from `cogency token list`")
     for command in (create, revoke):
         command.add_argument("--operator", metavar="NAME", help=setup_texts.OPERATOR_NAME_SAYS)
+
+
+def _add_webhooks(commands: _Commands) -> None:
+    failed = commands.add(
+        Subcommand.WEBHOOKS_FAILED, "list events that could not be delivered", setup_texts.WORKS_BESIDE
+    )
+    failed.add_argument("--json", dest="as_json", action="store_true", help="print JSON, one object per line")
+    retry = commands.add(
+        Subcommand.WEBHOOKS_RETRY, "deliver failed events again, and enable the webhook", setup_texts.WORKS_BESIDE
+    )
+    retry.add_argument("name", metavar="NAME", help="the webhook's name in the COGENCY_OUTGOING_WEBHOOKS file")
+    retry.add_argument(
+        "number",
+        nargs="?",
+        type=_argument_type(whole(1, MAX_ROW)),
+        metavar="NUMBER",
+        help="only this event, by its number from `cogency webhooks failed`",
+    )
 
 
 def _add_manifest(commands: _Commands) -> None:

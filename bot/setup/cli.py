@@ -365,6 +365,25 @@ async def _operator(settings: Settings, *, sessions: bool, sign_out_all: bool) -
     return Exit.OK
 
 
+async def _webhooks_failed(settings: Settings, *, as_json: bool) -> Exit:
+    from bot.setup.webhooks import failed_lines, failed_objects  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    lines = await (failed_objects(settings) if as_json else failed_lines(settings))
+    write_out(sys.stdout, "".join(f"{line}\n" for line in lines))
+    return Exit.OK
+
+
+async def _webhooks_retry(settings: Settings, *, name: str, number: int | None) -> Exit:
+    from bot.setup.webhooks import retry  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    found, text = await retry(settings, name, number)
+    if not found:
+        complain(f"cogency webhooks: {text}")
+        return Exit.FAILED
+    write_out(sys.stdout, f"{text}\n")
+    return Exit.OK
+
+
 async def _find(settings: Settings, *, kind: str, words: str, as_json: bool) -> Exit:
     from bot.app.subject_requests import NO_NAMES, Kind, find_similar, found_line, place_names  # noqa: PLC0415 -- a settings error is reported before it loads
 
@@ -762,6 +781,8 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.TOKEN_CREATE: _token_create,
     Subcommand.TOKEN_LIST: _token_list,
     Subcommand.TOKEN_REVOKE: _token_revoke,
+    Subcommand.WEBHOOKS_FAILED: _webhooks_failed,
+    Subcommand.WEBHOOKS_RETRY: _webhooks_retry,
     Subcommand.MANIFEST: _slack_manifest,
     Subcommand.INVITE: _discord_invite,
 }

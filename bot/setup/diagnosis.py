@@ -42,6 +42,7 @@ from bot.setup import texts as setup_texts
 from bot.tools import texts as tool_texts
 from bot.tools.mcp.config import HttpReach
 from bot.tools.mcp.settings import MCP, mcp_file
+from bot.webhooks.outgoing.settings import OUTGOING, outgoing_rows
 from store.backup import backup
 from store.engine import database_beside, look_at, open_store
 from store.migrations import HEAD
@@ -223,6 +224,8 @@ def kept_files(settings: Settings, dotenv: Path | None) -> list[KeptFile]:
     if settings.accounts.key_file is not None:
         holds = setup_texts.HOLDS_SETTING.format(setting="COGENCY_ACCOUNT_KEY_FILE")
         files.append(KeptFile(Path(settings.accounts.key_file).expanduser(), "Tools", holds))
+    holds = setup_texts.HOLDS_SETTING.format(setting=OUTGOING)
+    files += [KeptFile(file, "Webhooks", holds) for file in _webhook_files(settings)]
     if settings.mcp.file is not None and _holds_secrets(settings):
         files.append(KeptFile(Path(settings.mcp.file).expanduser(), "Tools", setup_texts.HOLDS_SERVER_KEYS))
     database = database_file(settings)
@@ -243,6 +246,14 @@ def database_file(settings: Settings) -> Path | None:
     """Return the path of an SQLite database; None for one in memory or on a server."""
     scheme, _, rest = settings.storage.url.partition("://")
     return sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
+
+
+def _webhook_files(settings: Settings) -> list[Path]:
+    try:
+        rows = outgoing_rows(settings.outgoing, settings.webhook_variables)
+    except SettingsError:
+        return []  # the check of webhooks reports the error
+    return [file for row in rows for file in row.secret_files]
 
 
 def _holds_secrets(settings: Settings) -> bool:

@@ -88,6 +88,7 @@ from bot.setup.diagnosis import (
     vendors_clock,
 )
 from bot.setup.shared_modules import shared_modules
+from bot.setup.webhooks import webhook_findings
 from bot.tools.mcp.config import AccountKind, HttpReach
 from bot.tools.plugins.plugins import Plugin, load_plugin, load_plugins, skills_of
 from bot.web.feature import search_engine, web_tools
@@ -349,6 +350,7 @@ def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
     return [
         Check("Proxy", partial(_proxy, settings), PLATFORM_S),
         Check("Web", partial(_web, settings), WEB_S),
+        Check("Webhooks", partial(webhook_findings, settings), WEB_S),
         Check("Database", partial(examine_database, settings), DATABASE_S, Level.PROBLEM),
         Check("Model", model, model_s, Level.PROBLEM),
         Check("Tools", partial(examine_servers, settings), SERVERS_S),

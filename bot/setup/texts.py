@@ -397,6 +397,18 @@ OPERATOR_LINK_REMOTE = (
 )
 OPERATOR_SAYS = "To turn on the page, set COGENCY_OPERATOR_PAGE first. You can run this command while the bot runs."
 SIGNED_OUT_ALL = "Signed out: {sessions}. Unused links also no longer work."
+NO_FAILED_WEBHOOKS = "There are no failed events."
+WEBHOOK_DISABLED = (
+    "{name} is disabled since {since:%Y-%m-%d %H:%M} UTC, because its receiver answered with 410 Gone. "
+    "`cogency webhooks retry {name}` enables it again."
+)
+WEBHOOK_FAILED = "{number}  {name}  {event}  {time:%Y-%m-%d %H:%M} UTC  {attempts}: {reason}"
+WEBHOOK_UNKNOWN = "{name} is not in the COGENCY_OUTGOING_WEBHOOKS file. Correct the name, or add the webhook."
+WEBHOOK_NUMBER_UNKNOWN = "{name} has no failed event {number}. `cogency webhooks failed` lists the numbers."
+WEBHOOK_RETRIED = "{name} is enabled, and {events} will be delivered again by the running bot."
+WEBHOOKS_WRONG = "the bot cannot send webhooks"
+WEBHOOK_REACHES = "{name} can be sent to {host}"
+WEBHOOK_REFUSED = "{name} cannot be sent to {host}"
 NO_SESSIONS = "Nobody is signed in."
 SESSION_LINE = "signed in {opened:%Y-%m-%d %H:%M} UTC, last seen {seen:%H:%M}, expires by {expires:%H:%M}"
 NOBODY_FOUND = "No results. Try fewer letters."

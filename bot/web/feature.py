@@ -46,9 +46,7 @@ def web_tools(settings: WebSettings, timeout_s: float, clock: Clock) -> tuple[To
         tools.append(WebSearchTool(engine, timeout_s))
     if settings.reads_pages:
         networks, robots = settings.networks, settings.robots
-        tools.append(
-            open_web_fetch(networks, _agent(settings), clock, timeout_s, robots=robots, route=_route(settings))
-        )
+        tools.append(open_web_fetch(networks, _agent(settings), clock, timeout_s, robots=robots, route=route(settings)))
     log.info("web: %s", ", ".join(tool.name for tool in tools))
     return tuple(tools)
 
@@ -60,10 +58,11 @@ def page_reader(settings: WebSettings, clock: Clock) -> ReadPage | None:
     from bot.web.link_reader import open_link_reader  # noqa: PLC0415 -- only who uses the web loads it
 
     networks, robots = settings.networks, settings.robots
-    return open_link_reader(networks, _agent(settings), clock, robots=robots, route=_route(settings)).read
+    return open_link_reader(networks, _agent(settings), clock, robots=robots, route=route(settings)).read
 
 
-def _route(settings: WebSettings) -> "Route":
+def route(settings: WebSettings) -> "Route":
+    """Return how addresses on the web are reached."""
     from agent.providers.http_client import proxy_for  # noqa: PLC0415 -- only who uses the web loads it
     from bot.chat.network.connections import Route  # noqa: PLC0415 -- only who uses the web loads it
 

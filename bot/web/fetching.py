@@ -35,6 +35,7 @@ from bot.chat.network.connections import (
     dial,
 )
 from bot.chat.network.guard import MAX_ADDRESS_CHARS, TOO_LONG, Guard, Target, WebRefused
+from bot.chat.network.http_exchange import PIECE, HttpExchange, header
 from bot.web.robots_txt import NOTHING_ALLOWED, Robots, parse_robots, product
 
 
@@ -57,11 +58,9 @@ class FetchLimits:
 
 
 AT_ONCE: Final = 8  # Concurrent fetches of a process: eighty megabytes at worst
-PIECE: Final = 65_536
 MAX_SITES: Final = 500
 ROBOTS_S: Final = 3600.0  # How long a site's robots.txt is cached; RFC 9309 allows a day
 MAX_ROBOTS_BYTES: Final = 512_000  # RFC 9309 requires that at least 500 KiB are read
-MAX_INTERIM: Final = 10  # Interim responses (103 Early Hints), which a server could send without end
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 TOO_LATE: Final = "it did not respond completely within {seconds:g} seconds"
@@ -190,7 +189,7 @@ class Fetcher:
             async with self._request(admitted, conditions, named=not hop) as (response, body):
                 if conditions and response.status_code == 304:
                     return Fetched(target.address, "", b"", is_own=is_own, is_known=True)
-                location = _header(response, b"location")
+                location = header(response, b"location")
                 if response.status_code not in _REDIRECTS or not location:
                     return await self._read(target, response, body, is_own=is_own)
             if len(location) > MAX_ADDRESS_CHARS:
@@ -225,7 +224,7 @@ class Fetcher:
         `GuardedConnections.open`.
         """
         reader, writer = await self._connections.open(admitted, named=named)
-        exchange = _Exchange(reader, h11.Connection(h11.CLIENT, max_incomplete_event_size=self._limits.head_bytes))
+        exchange = HttpExchange(reader, h11.Connection(h11.CLIENT, max_incomplete_event_size=self._limits.head_bytes))
         headers = {
             "Host": admitted.target.authority,
             "User-Agent": self._agent,
@@ -235,7 +234,7 @@ class Fetcher:
             **conditions,
         }
         try:
-            writer.write(exchange.request(admitted.target.path, headers))
+            writer.write(exchange.request("GET", admitted.target.path, headers))
             response = await exchange.response()
             yield response, exchange.body()
         except (OSError, h11.ProtocolError):
@@ -249,8 +248,8 @@ class Fetcher:
         if not 200 <= response.status_code < 300:
             status = response.status_code
             raise WebRefused(STATUS.get(status) or OTHER_STATUS.format(status=status), is_fault=status >= 500)
-        media_type = _header(response, b"content-type")
-        limit, decoder = self._byte_limit(target, media_type), decoder_of(_header(response, b"content-encoding"))
+        media_type = header(response, b"content-type")
+        limit, decoder = self._byte_limit(target, media_type), decoder_of(header(response, b"content-encoding"))
         data, received = bytearray(), 0
         async for piece in body:
             received += len(piece)  # counted, too, as compressed data may produce no output
@@ -282,46 +281,12 @@ class Fetcher:
         raise WebRefused(NO_PAGE.format(kind=kind if kind in KNOWN_TYPES else A_FILE))
 
 
-@dataclass(frozen=True, slots=True)
-class _Exchange:
-    """One request and its response. Its methods raise OSError and h11.ProtocolError."""
-
-    reader: asyncio.StreamReader
-    http: h11.Connection
-
-    def request(self, path: str, headers: Mapping[str, str]) -> bytes:
-        head = self.http.send(h11.Request(method="GET", target=path, headers=[*headers.items()]))
-        return (head or b"") + (self.http.send(h11.EndOfMessage()) or b"")
-
-    async def response(self) -> h11.Response:
-        for _ in range(MAX_INTERIM):
-            event = await self._next()
-            if isinstance(event, h11.Response):
-                return event
-        raise h11.RemoteProtocolError("too many interim answers")
-
-    async def body(self) -> AsyncGenerator[bytes]:
-        while isinstance(event := await self._next(), h11.Data):
-            yield bytes(event.data)
-
-    async def _next(self) -> object:
-        while (event := self.http.next_event()) is h11.NEED_DATA:
-            self.http.receive_data(await self.reader.read(PIECE))
-        return event
-
-
-def _header(response: h11.Response, name: bytes) -> str:
-    """Return the first header of that name; "" if there is none."""
-    first = next((value for key, value in response.headers if key == name), b"")
-    return first.decode("utf-8", "replace")
-
-
 MAX_VERSION_CHARS: Final = 200  # Of a validator, which is sent back at each fetch: real ones have less than eighty
 
 
 def _version(response: h11.Response, name: bytes) -> str:
     """Return a validator that can be sent back unchanged; "" for any other."""
-    value = _header(response, name)
+    value = header(response, name)
     return value if len(value) <= MAX_VERSION_CHARS and value.isascii() and value.isprintable() else ""
 
 

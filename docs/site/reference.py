@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from agent.outgoing import FAILED_KEPT, TRIED_FOR
 from agent.ports.saved_files import IDLE
 from agent.tools.remember import WORKING_TIME
 from benchmarks.capacity import MEASURED, SIMULATED
@@ -333,6 +334,16 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "schedule": Stored(
             "reminders, scheduled tasks and long work",
             f"until {SHOWN_FOR.days} days after they end or are canceled",
+        ),
+        "outgoing_webhook": Stored(
+            "a row of the file for outgoing webhooks: its name, events and places, and a hash of its URL",
+            "as long as the row is in the file",
+            Fate.STAYS,
+            "It contains no text that people wrote",
+        ),
+        "outgoing_delivery": Stored(
+            "an event that waits for the receiver of a webhook, or that could not be delivered: IDs and counts, no words",
+            f"until it is delivered. If it cannot be delivered for {TRIED_FOR.total_seconds() / 3600:g} hours, {FAILED_KEPT.days} days more",
         ),
         "job": Stored("waiting background jobs, such as learning, indexing and deleting", "until it is done"),
     },

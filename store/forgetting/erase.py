@@ -23,7 +23,7 @@ from agent.memory.documents import SHARING
 from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, ShownPage, ShownReply
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
-from store import job_queue, model_calls, row_mapping, tool_calls
+from store import job_queue, model_calls, outbox, row_mapping, tool_calls
 from store.api_tokens import api_token
 from store.databases.database import is_postgresql
 from store.erased_ids import ErasedIds, erased
@@ -291,6 +291,9 @@ def erase_by_plan(
     texts += passages.texts_of(connection, known)
     stretches = file_stretches(connection, doomed.files)
     pages = delete_pages(connection, doomed, now, wanted=wishes.replies)
+    audiences = dict.fromkeys(doomed.turns, "") | {item.turn: item.audience for item in doomed.messages.values()}
+    told = outbox.turns_to_erase(connection, audiences)
+    outbox.drop_turns(connection, audiences)
     _keep_hashes(connection, doomed, erased_ids, now)
     for where in in_batches(turn.c.id, doomed.turns):
         model_calls.settle(connection, where, now)
@@ -322,6 +325,7 @@ def erase_by_plan(
     if isinstance(plan, plans.Everything) and any(counts.values()):
         _keep_person(connection, plan.person, erased_ids, now)
     _drop_channel_settings(connection, plan, doomed)
+    outbox.forgotten(connection, plan, told, counts, now)
     mark_sweep_due(connection)
     return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, pages, staying, stretches)
 
@@ -524,6 +528,7 @@ def _drop_people(
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
         tool_calls.drop_person(connection, who, erased_ids.of_person(who))
+        outbox.drop_person(connection, who)
         connection.execute(update(document).where(document.c.person == who).values(person=""))
         chosen = delete(preference).where(preference.c.owner == who, preference.c.value != plans.PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount

@@ -29,7 +29,7 @@ from agent.state import SituationSummary, SummaryWords, Workspace
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted, Claim, Claiming, Closing
-from store import model_calls, row_mapping, saved_files, sharing, summaries, tool_calls, working_sets
+from store import model_calls, outbox, row_mapping, saved_files, sharing, summaries, tool_calls, working_sets
 from store.channels import in_channel
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
@@ -199,11 +199,13 @@ def set_text_of_claimed(
 def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> bool:
     # A message that arrives now either sees that the turn has ended, or is seen by the query below.
     in_order(connection, claim.incoming.conversation)
-    _end(connection, claim, closing, reply, now)
+    asked = _end(connection, claim, closing, reply, now)
+    outbox.turn_finished(connection, claim.turn, asked, closing, now)
     return connection.execute(_ANY_WAITING).first() is not None
 
 
-def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> None:
+def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> Incoming:
+    """End the turn; returns its message, in the conversation where the turn now is."""
     model_calls.settle_claim(connection, claim, closing.calls, now)
     _write(connection, claim, row_mapping.ending(closing, now))
     if claim.epoch > 1:  # a killed process may have left questions
@@ -239,7 +241,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         learning_marks.queue_for_learning(connection, claim, closing.learn_at, now)
     if not _context_exists(connection, closing):
         tool_calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
-        return  # its sources were forgotten meanwhile: the records and the summary would restore their words
+        return asked  # its sources were forgotten meanwhile: the records and the summary would restore their words
     if closing.context_facts:
         fact_store.mark_used(connection, closing.context_facts, now)
     if closing.actions:
@@ -250,6 +252,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         _merge_summary(connection, asked.conversation, audience, closing.summary, words)
     if closing.summarise_until is not None:
         summaries.schedule_summary(connection, asked, closing.summarise_until, now)
+    return asked
 
 
 def _return_to_conversation(connection: sa.Connection, claim: Claim) -> Incoming:

@@ -32,6 +32,7 @@ from bot.chat.telemetry import (
     Charged,
     ConnectionClosed,
     ConnectionOpened,
+    HookUsed,
     JobEnd,
     JobOver,
     LoopWoke,
@@ -50,6 +51,7 @@ from bot.chat.telemetry import (
     TurnBegan,
     TurnOver,
     TurnUnended,
+    WebhookSent,
     WriteEnd,
 )
 from bot.chat.texts.formatting import counted, platform_name, shortened
@@ -225,7 +227,8 @@ class Recent:
                 self._loop_delays.append((self.clock.now(), late_s))
             case AgentReported() | JobOver() | PhaseBegan() | Charged() | ToolDecided() | Recalled():
                 pass
-            case ShardTaken() | ShardLeft():  # the page reads the shards of all processes from the database
+            # The page reads the shards of all processes from the database.
+            case ShardTaken() | ShardLeft() | HookUsed() | WebhookSent():
                 pass
             case _:
                 assert_never(event)
