@@ -9,11 +9,13 @@ attributes, so that later look-ups find the methods of `re` directly.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final, cast
 
 _METHODS: Final = ("search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 
 WAITING: "list[LazyPattern]" = []  # All that are not compiled yet, and some that are
+PREPARING: list[Callable[[], object]] = []  # Compile what else the first question would wait for, once
 
 
 class LazyPattern:
@@ -47,3 +49,5 @@ def compile_all() -> None:
     """Compile all waiting expressions. A process that answers questions calls this before the first one."""
     while WAITING:
         WAITING.pop().compiled()
+    while PREPARING:
+        PREPARING.pop()()

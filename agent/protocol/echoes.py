@@ -21,7 +21,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from string import ascii_lowercase, digits
 from typing import Final
 
@@ -29,6 +29,7 @@ import regex
 
 from agent.events import CallsArrived, CallsRejected, ProtocolEvent, ReplyEnded, TextArrived, Violation, ViolationFound
 from agent.messages import UNSEEN, confusable_skeleton, read_references
+from agent.patterns import PREPARING
 from agent.protocol.look_alikes import FRAMED_LETTERS, any_form, forms
 from agent.protocol.render import TITLES
 
@@ -238,6 +239,10 @@ def _mark_patterns(length: int) -> _MarkPatterns:
     return _MarkPatterns(
         regex.compile(f"{_HEAD}{ends}|{closing}", regex.IGNORECASE), regex.compile(f"{before}{ends}", regex.IGNORECASE)
     )
+
+
+WORD_LENGTH: Final = 6  # Of `agent.machine.fresh_word`. Patterns for another length are compiled at the first use
+PREPARING.append(partial(_mark_patterns, WORD_LENGTH))
 
 
 class _Lines:

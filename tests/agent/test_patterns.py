@@ -54,16 +54,20 @@ def test_a_wrong_expression_is_found_by_its_first_use() -> None:
 def test_a_start_compiles_nothing_of_the_lexicon_and_compile_all_everything() -> None:
     code = (
         "import bot.setup.cli, agent.memory.lexicon as all\n"
+        "from agent.machine import fresh_word\n"
         "from agent.patterns import WAITING, compile_all\n"
+        "from agent.protocol import echoes\n"
         "def made(): return sum('search' in vars(one) for one in waited)\n"
         "waited = [*WAITING]; print(all.CUE in waited, 'search' in vars(all.CUE), len(waited) - made())\n"
         "compile_all(); print(len(waited) - made(), len(WAITING))\n"
+        "echoes._mark_patterns(len(fresh_word())); print(echoes._mark_patterns.cache_info().hits)\n"
     )
     ran = subprocess.run(  # noqa: S603 -- our own interpreter
         [sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
     )
-    before, after = ran.stdout.splitlines()
+    before, after, known_marks = ran.stdout.splitlines()
     listed, compiled, left = before.split()
     assert (listed, compiled) == ("True", "False")
     assert int(left) > 150
     assert after == "0 0"
+    assert known_marks == "1"

@@ -15,6 +15,7 @@ import json
 import os
 import pickle
 import pkgutil
+import select
 import signal
 import socket
 import subprocess
@@ -27,6 +28,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import FrameType
 from typing import IO, Any, Final, NoReturn
 
 from agent.patterns import compile_all
@@ -210,37 +212,59 @@ def serve(number: int) -> None:
     importlib.import_module("tests.flows.crash_server")  # for those that are killed, of which there are hundreds
     gc.collect()
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for the children
+    _serve_forks(listener)
+
+
+def _serve_forks(listener: socket.socket) -> None:
+    """Fork a program at each request, and report its end. There is no process in between: to fork one that has imported
+    everything, and to end it, takes as long as a short command.
+    """
+    running: dict[int, socket.socket] = {}  # The clients, by the process id of their programs
+    ended, wake = socket.socketpair()
+    wake.setblocking(False)
+    signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, _only_wake)
     while True:
+        ready, _, _ = select.select([listener, ended], [], [])
+        if ended in ready:
+            ended.recv(1 << 16)
+            _report_ends(running)
+        if listener not in ready:
+            continue
         message, streams, _, _ = socket.recv_fds(listener, len(b"start"), 4)
         if not message:
             return
-        if os.fork():
-            for stream in streams:
-                os.close(stream)
-            continue
-        listener.close()
-        _start(socket.socket(fileno=streams[0]), streams[1:])
-        return
+        client = socket.socket(fileno=streams[0])
+        with client.makefile("rb") as reading:
+            request = reading.readline()
+        pid = os.fork()
+        if not pid:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for one in (listener, ended, wake, client, *running.values()):
+                one.close()
+            _become(streams[1:], *json.loads(request))
+        for stream in streams[1:]:
+            os.close(stream)
+        running[pid] = client
+        _tell(client, pid)
 
 
-def _start(client: socket.socket, streams: list[int]) -> None:
-    """In its own process: fork the program, and send its process id and its exit code."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    with client.makefile("rb") as reading:
-        request: list[Any] = json.loads(reading.readline())
-    pid = os.fork()
-    if not pid:
-        client.close()
-        _become(streams, *request)
-        return
-    for stream in streams:
-        os.close(stream)
-    client.sendall(f"{pid}\n".encode())
-    _, status = os.waitpid(pid, 0)
+def _only_wake(number: int, frame: FrameType | None) -> None:
+    """Handle a signal whose number is in the wake-up pipe; one without a handler would not be there."""
+
+
+def _report_ends(running: dict[int, socket.socket]) -> None:
+    """Send the exit codes of all programs that have ended."""
+    with suppress(ChildProcessError):  # there is none left
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            with running.pop(ended[0]) as client:
+                _tell(client, os.waitstatus_to_exitcode(ended[1]))
+
+
+def _tell(client: socket.socket, number: int) -> None:
     with suppress(OSError):  # the client is gone
-        client.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
-    os._exit(0)
+        client.sendall(f"{number}\n".encode())
 
 
 def _become(  # as `python -c` sets it up
