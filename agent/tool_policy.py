@@ -322,6 +322,8 @@ class CallGate:
     sends: Collection[str] = ()
     names_of: Callable[[str], Collection[str]] = _no_names
     allowed: Collection[str] = ()
+    asks_nobody: bool = False
+    """Nobody can be asked: a call that needs consent does not run."""
 
     def check(self, call: ToolCall) -> str | None:
         """Return what is wrong with the call, for the model; also that it is too long for a person to read and allow.
@@ -334,6 +336,8 @@ class CallGate:
             return OPERATOR_REFUSES.format(tool=call.name)
         if not self.needs_consent(call):
             return None
+        if self.asks_nobody:
+            return NOBODY_TO_ASK.format(tool=call.name)
         chars = sum(len(name) + _read_chars(text) + ARGUMENT_CHARS for name, text in shown_arguments(call))
         return UNREADABLE.format(chars=chars, most=MAX_SHOWN) if chars > MAX_SHOWN else None
 
@@ -438,6 +442,10 @@ def stands_in_words(value: str, text: str) -> bool:
 
 
 OPERATOR_REFUSES: Final = "an operator does not allow {tool} for this person here: say so, and continue without it"
+NOBODY_TO_ASK: Final = (
+    "{tool} needs the person's approval, and nobody can be asked where this question came from: say that they can ask "
+    "for it in the chat, and continue without it"
+)
 UNREADABLE: Final = (
     "the person must see the whole call before it runs, and this call is too long to show ({chars} characters, at most "
     "{most}): make the call shorter, or split it into several calls"

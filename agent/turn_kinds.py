@@ -23,6 +23,14 @@ class TurnKind(StrEnum):
     SCHEDULED_AGAIN = "scheduled_again"
     """A schedule's question whose person wants another answer. They asked, but the words are the schedule's."""
 
+    API = "api"
+    """A program asked, as a person or as a service, and waits for the answer; nobody sees buttons or questions."""
+
+    @property
+    def asks_nobody(self) -> bool:
+        """No person can be asked for approval, or for what a tool needs to know."""
+        return self is TurnKind.API
+
     @property
     def is_asked(self) -> bool:
         """A person asked the bot, and waits for the answer."""

@@ -43,6 +43,7 @@ RUN_BY: Final[Mapping[tuple[str, str], str]] = {
     ("CONTRIBUTING.md", "python"): "tests/test_docs.py",
     ("docs/mcp-server.md", "json"): "tests/flows/test_mcp_server.py",
     ("docs/hooks.md", "python"): "tests/flows/test_hooks.py",
+    ("docs/api.md", "python"): "tests/flows/test_api_page.py",
     ("docs/operating.md", "sql"): "tests/store/test_operating_queries.py",
     ("docs/postgresql.md", "sql"): "tests/store/test_postgresql_page.py",
     ("docs/python.md", "python"): "tests/bot/python/test_code_tools.py",
@@ -73,7 +74,7 @@ TERMINAL_ALONE: Final = {"deep", "fast", "file", "threads", "quit"}
 # Addresses and other things that begin as a command does.
 NO_COMMANDS: Final = {
     *(EVENTS_PATH, HEALTH_PATH, "/livez", "/readyz", "/metrics", f"{SIGN_IN_PATH}/", "/"),
-    *("/audio/transcriptions", "/v1/embeddings"),  # of OpenAI's protocol
+    *("/audio/transcriptions", "/v1", "/v1/embeddings"),  # of OpenAI's protocol
     "/data",  # the folder of the image
     *("/files", "/out"),  # of code in the sandbox
     *("/invite", "/joke", "/bot-ask"),  # Slack's own; an example; one with a prefix

@@ -21,11 +21,14 @@ class TokenScope(StrEnum):
     """Store facts."""
     FORGET = "forget"
     """Erase what is stored."""
-    POST = "post"
-    """Post messages in the place."""
 
 
-SERVICE_SOURCE: Final = "api"  # The source of the ids of services, which are no one's: "api:7"
+_SERVICE: Final = "api-"  # Before a token's number in the id of a service; no platform has such ids
+
+
+def is_service(person: str) -> bool:
+    """Return whether the id is a service's, and no person's."""
+    return person.rpartition(":")[2].startswith(_SERVICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,13 @@ class ApiToken:
 
     @property
     def owner(self) -> str:
-        """The id of the person who asks with it: a person of a platform, or the service itself ("api:7")."""
-        return self.definition.person or f"{SERVICE_SOURCE}:{self.id}"
+        """The id of the person who asks with it: a person of a platform, or the service itself ("slack:T1:api-7")."""
+        return self.definition.person or f"{self.definition.source}:{self.account}"
+
+    @property
+    def account(self) -> str:
+        """The token's name where its use is counted ("api-7"): as a channel of its person, or as a service."""
+        return f"{_SERVICE}{self.id}"
 
     @property
     def place(self) -> Place:

@@ -55,7 +55,7 @@ class TurnLedger(Protocol):
         ...
 
     async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
-        """Move the person's open turns of dead processes to `source`. Returns their number.
+        """Move the person's open turns of dead processes to `source`. Returns their number. `person`: "" for everyone.
 
         Only turns whose source is `family` ("terminal"), or begins with it and ":".
         """

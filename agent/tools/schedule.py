@@ -17,6 +17,7 @@ from agent.errors import ToolError
 from agent.memory.attribution import said_by, without_quotes
 from agent.memory.audience import PersonAudience, Place, label, may_flow_from
 from agent.messages import Json, JsonObject, Provenance
+from agent.ports.api_tokens import is_service
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
 from agent.schedules.definitions import (
@@ -127,6 +128,7 @@ REFUSED: Final = {
     ),
 }
 FORBIDDEN: Final = "the managers of this channel do not allow scheduled posts here: offer `direct`"
+NO_PERSON: Final = "a program asks, and no person: there is nobody for whom to schedule this"
 ASKS_AGAIN: Final = "what a schedule asks makes, changes and ends no schedules"
 WORKS_ALREADY: Final = "what is done at a time or in the background begins no such work: do it now, or say what is left"
 NO_ZONE: Final = (
@@ -167,6 +169,8 @@ class ScheduleTool:
         """Raises ToolError if the schedule is refused, with a hint."""
         if context.kind.in_words_of_schedule:
             raise ToolError(ASKS_AGAIN, ours=True)
+        if is_service(context.person.id):
+            raise ToolError(NO_PERSON, ours=True)
         if isinstance(cancel := args.get("cancel"), int):
             return _output(await self._cancel(cancel, context), context)
         new = new_schedule(args, context)
@@ -217,6 +221,8 @@ class BackgroundTool:
         """Raises ToolError if the work is refused, with a hint."""
         if context.kind.in_words_of_schedule:
             raise ToolError(WORKS_ALREADY, ours=True)
+        if is_service(context.person.id):
+            raise ToolError(NO_PERSON, ours=True)
         what = str(args.get("what", "")).strip()
         if not what:
             raise ToolError("say `what` is to be done", ours=True)

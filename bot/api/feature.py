@@ -2,17 +2,36 @@
 
 from collections.abc import Callable
 
+from agent.turn_kinds import TurnKind
+from bot.api.asking import ApiAsking
 from bot.api.commands import COMMAND, PersonTokens
+from bot.api.http_api import PATH, HttpApi
 from bot.api.settings import ApiSettings
 from bot.api.tokens import TokenService
 from bot.chat.commands.declaration import BoundCommand
 from bot.chat.core import Core
 from bot.chat.feature import Feature
+from bot.chat.http_routes import HttpRoutes
+from bot.chat.kinds import TurnRule
+from bot.chat.ports import ModelChoices
 
 
-def feature(core: Core, settings: ApiSettings, new_secret: Callable[[], str]) -> Feature:
+def feature(
+    core: Core, settings: ApiSettings, models: ModelChoices, new_secret: Callable[[], str], new_id: Callable[[], str]
+) -> Feature:
+    """`new_secret`, `new_id`: as in `bot.api.tokens` and `bot.api.asking`."""
     service = TokenService(core.store.api_tokens, core.clock, new_secret)
-    return Feature(name="api", commands=bound_commands(PersonTokens(service, settings)))
+    commands = bound_commands(PersonTokens(service, settings))
+    if core.admission is None:  # a terminal serves no programs
+        return Feature(name="api", commands=commands)
+    asking = ApiAsking(core, service, models, new_id, new_id())
+    return Feature(
+        name="api",
+        commands=commands,
+        kinds={TurnKind.API: TurnRule(offers_actions=False, watcher=asking.replies)},
+        routes=[HttpRoutes(PATH, HttpApi(asking))],
+        serving=asking.serving,
+    )
 
 
 def bound_commands(tokens: PersonTokens) -> tuple[BoundCommand, ...]:

@@ -19,9 +19,9 @@ class ApiSettings:
         section=Section.ACCESS,
         description=(
             "What programs may do with the tokens that people create with /tokens: ask, recall, remember, forget, "
-            "post, separated by commas. Default: people cannot create tokens; operators can (`cogency token`)."
+            "separated by commas. Default: people cannot create tokens; operators can (`cogency token`)."
         ),
-        example="ask,recall",
+        example="ask,remember",
     )
     person_days: int = setting(
         "COGENCY_PERSON_TOKEN_DAYS",

@@ -33,3 +33,54 @@ TOKEN_CREATED = (
 TOKEN_REVOKED = "I revoked the token **{name}**. Programs can no longer use it."
 REVOKE_BUTTON = "Revoke {name}"
 REVOKE_CONFIRM = "Programs that use the token {name} will no longer reach me."
+
+# Errors that programs get. Their users read them.
+NO_TOKEN = (
+    "This request has no valid token. Send a token as the API key (Authorization: Bearer …). Tokens are created with "
+    "/tokens in the chat, or by an operator with `cogency token create`."
+)
+NO_SCOPE = "This token may not do that: it needs the scope {scope}. Create a token with this scope."
+NO_SUCH_PATH = "There is nothing at this address. This API has /v1/models, /v1/chat/completions and /v1/responses."
+WRONG_METHOD = "Use {method} for this address."
+NO_JSON_TYPE = "Send JSON, with the header Content-Type: application/json."
+NO_JSON = "The body is not valid JSON in UTF-8."
+NO_OBJECT = "The body must be a JSON object."
+TOO_DEEP = "The JSON is nested more than {depth} levels deep."
+MISSING = "Missing required field: {param}."
+NO_TEXT = "{param} must be a text."
+NO_FLAG = "{param} must be true or false."
+NO_METADATA = "metadata must be an object whose values are texts."
+NO_MESSAGES = "{param} must be a list with at least one message."
+NO_MESSAGE = "{param} must be a message with a role and a content. Calls and results of tools are not supported."
+NO_ROLE = "The role of {param} must be one of {roles}."
+NO_TEXT_PART = "{param} is not text. Images, files and audio are not supported."
+LAST_NOT_USER = "The last message must have the role user: it is the question."
+QUESTION_EMPTY = "The last message is empty: it is the question."
+QUESTION_LONG = "The question has more than {limit:,} characters."
+CONVERSATION_FORM = "The conversation must be named with at most 64 letters, digits, hyphens and underscores."
+TWO_CONVERSATIONS = "Use either previous_response_id or conversation, not both."
+NO_RESPONSE = "There is no previous response with this ID in your conversations."
+NO_MODEL = "There is no model {name} for this token. GET /v1/models lists the models."
+_OWN_TOOLS = "The bot uses its own tools, so a program cannot bring others. Leave out {param}."
+UNSUPPORTED = {
+    "tools": _OWN_TOOLS.format(param="tools"),
+    "functions": _OWN_TOOLS.format(param="functions"),
+    "n": "The bot gives one answer. Leave out n.",
+    "logprobs": "Log probabilities are not available. Leave out logprobs.",
+    "response_format": "The bot answers with text. Leave out response_format, and ask for the form in the question.",
+    "text": "The bot answers with text. Leave out text.format, and ask for the form in the question.",
+    "modalities": "The bot answers with text. Leave out modalities.",
+    "audio": "The bot answers with text. Leave out audio.",
+    "background": "The answer is given in this request. Leave out background.",
+    "prompt": "Stored prompts are not supported. Send the question as input.",
+}
+PERSON_REFUSED = "The person of this token may not ask the bot now: {why}"
+NOT_CONNECTED = "The bot is not connected to {platform} now, so it cannot check who may ask. Try again in a minute."
+TOKEN_SPENT = "This token has used its budget of {budget} for today (UTC)."
+INTERRUPTED = "The bot stopped before the answer was complete. Ask again."
+STORE_AWAY = "The bot's database cannot be reached now. Try again in a minute."
+CLIENT_GONE = "The program that asked is no longer connected."
+TOKEN_REVOKED_MEANWHILE = "The token was revoked."
+FILE_NOT_SENT = "(The bot also made the file {name}, which this API cannot return.)"
+SENT_BEFORE = "an earlier message of this conversation, as the asking program reports it"
+SENT_ORDERS = "instructions that came with the question from the asking program"

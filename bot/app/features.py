@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from agent.machine import new_secret
+from agent.machine import new_id, new_secret
 from agent.ports.tools import NO_SERVERS, ToolSource
 from agent.toolbox.registry import FixedTools, Toolbox
 from bot.api import feature as api
@@ -133,7 +133,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         code,
         models.feature(services.models),
         operators.feature(services.operators),
-        api.feature(core, settings.api, new_secret),
+        api.feature(core, settings.api, services.models, new_secret, new_id),
     )
     if services.delivers_webhooks:
         listed = (*listed, parts.outgoing_webhooks(settings, core, store))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.incoming import Incoming, platform_of
+from agent.ports.api_tokens import is_service
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from agent.ports.tools import Asker, Tool
@@ -61,6 +62,11 @@ class PlatformConnections:
     """Knows the places and people of schedules."""
     place_names: dict[str, ReadNames] = field(default_factory=dict[str, ReadNames])
     """Reads the names of a platform's channels."""
+    own_surfaces: dict[str, Callable[[Incoming], Surface]] = field(
+        default_factory=dict[str, Callable[[Incoming], Surface]]
+    )
+    """Where features show the replies to questions of their own sources, which are no platforms and no other process
+    answers."""
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why a platform is not connected, in a sentence, by its name, or by a part of it ("slack:acme") while other parts
     may be connected."""
@@ -70,13 +76,14 @@ class PlatformConnections:
 
     def sources(self) -> frozenset[str]:
         """Return the sources whose replies can be shown now."""
-        return frozenset(self.surfaces)
+        return frozenset({*self.surfaces, *self.own_surfaces})
 
     def surface_for(self, incoming: Incoming) -> Surface:
         """Raises PageUnsent for a platform that is not connected; the turn is then postponed."""
-        if incoming.source not in self.surfaces:
+        surface_for = self.surfaces.get(incoming.source) or self.own_surfaces.get(incoming.source)
+        if surface_for is None:
             raise PageUnsent(f"{incoming.source} is not connected")
-        return self.surfaces[incoming.source](incoming)
+        return surface_for(incoming)
 
     def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         """Show answers to messages of this source on the surface that `surface_for` returns; also after a restart."""
@@ -128,7 +135,9 @@ class PlatformConnections:
         self.channel_readers[source] = ReadChannelTool(reader, self.left_out)
 
     def tools(self, asker: Asker) -> Sequence[Tool]:
-        """Return the tools of the asker's platform; as a source of tools."""
+        """Return the tools of the asker's platform, which read as the asker; as a source of tools."""
+        if is_service(asker.person.id):
+            return ()
         sources = {*self.channel_readers, *self.read_by}
         source = next((source for source in sources if asker.person.id.startswith(f"{source}:")), "")
         reading = [self.channel_readers[source]] if source in self.channel_readers else []

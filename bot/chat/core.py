@@ -1,13 +1,14 @@
 """What the chat bot gives to the features that are built on it, as one value."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from agent.incoming import Incoming
 from agent.memory.documents import Documents
 from agent.ports.api_tokens import ApiTokens
 from agent.ports.clock import Clock
-from agent.ports.conversations import Summaries, WorkingSet
+from agent.ports.conversations import Conversations, Summaries, WorkingSet
 from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
@@ -16,12 +17,13 @@ from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
 from agent.ports.spending import Spending
 from agent.schedules.port import SchedulePlatform, Schedules
+from bot.chat.access.admission import AdmissionControl
 from bot.chat.access.readers import Readers
 from bot.chat.attachments.reading import FilesNow
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel
 from bot.chat.ports import NO_BUDGETS, BudgetChecks
-from bot.chat.reply.surface import Delete
+from bot.chat.reply.surface import Delete, Surface
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.turns.control import RegisteredTurns
 
@@ -31,6 +33,8 @@ class Repositories(Protocol):
 
     @property
     def api_tokens(self) -> ApiTokens: ...
+    @property
+    def conversations(self) -> Conversations: ...
     @property
     def documents(self) -> Documents: ...
     @property
@@ -71,6 +75,10 @@ class PlatformAccess:
     """Delete pages of replies; None in a process that shows none on a platform."""
     sources: Callable[[], Collection[str]] = tuple
     """Returns the sources that are connected."""
+    own_surfaces: MutableMapping[str, Callable[[Incoming], Surface]] = field(
+        default_factory=dict[str, Callable[[Incoming], Surface]]
+    )
+    """Where a feature shows the replies to questions of a source of its own, while this process serves it."""
     attaches_files: bool = False
     """Whether a file can be sent with an answer."""
 
@@ -86,6 +94,8 @@ class Core:
     """Whether a person is one of the bot's operators."""
     tool_timeout_s: float
     budgets: BudgetChecks = NO_BUDGETS
+    admission: AdmissionControl | None = None
+    """Decides who may ask; None at a terminal, whose user may."""
     readers: Readers | None = None
     """Who reads which group; None where no platform can say."""
     turns: RegisteredTurns = field(default_factory=RegisteredTurns)

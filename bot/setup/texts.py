@@ -67,7 +67,7 @@ TOKEN_PERSON_MADE = (
     "Token {name} for {of} ({scopes}), {ends}. It is not shown again. Use it as the API key of a program."
 )
 TOKEN_SERVICE_MADE = (
-    "Token {name} of a service in {of} ({scopes}), {ends}. Programs with this token read what was said there. It is "
+    "Token {name} of a service in {of} ({scopes}), {ends}. Programs with this token read that place's documents. It is "
     "not shown again. Use it as the API key of a program."
 )
 TOKEN_REVOKED = "Revoked token {id} ({name})."

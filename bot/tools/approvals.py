@@ -301,7 +301,8 @@ class ApprovalPolicy:
             return tools.get(name).effect
 
         context = (words, lambda: turn.progress, tools.sends, tools.names_of_schema, allowed)
-        gate = CallGate(tuple(self.rows), tools.check, effect_of, asker, standing, *context)
+        asks_nobody = claim.incoming.kind.asks_nobody
+        gate = CallGate(tuple(self.rows), tools.check, effect_of, asker, standing, *context, asks_nobody)
         turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent, claim.incoming.text)
         for decision in await self._decisions(claim, progress):
             turn.receive(decision)

@@ -398,7 +398,11 @@ def said_by_plan(
             then = and_(message.c.time >= period.since, message.c.time < period.until)
             return and_(message.c.person == person, message.c.author == Author.PERSON, then)
         case plans.Gone(conversations, channels, audiences, sources, within):
-            from_there = message.c.turn.in_(select(turn.c.id).where(turn.c.source.in_(sorted(sources))))
+            # Programs ask from a source of their own, as people or services of these sources.
+            from_there = or_(
+                message.c.turn.in_(select(turn.c.id).where(turn.c.source.in_(sorted(sources)))),
+                of_sources(message.c.person, sources),
+            )
             private = message.c.audience.startswith(f"{AudienceKind.PERSON}:")
             return or_(
                 message.c.conversation.in_(sorted(conversations)),
@@ -421,7 +425,8 @@ def _turns(plan: plans.OneThread | plans.Everything | plans.During | plans.Gone 
         case plans.Everything(person):
             return turn.c.person == person
         case plans.Gone(conversations=gone, sources=sources):
-            return or_(turn.c.conversation.in_(sorted(gone)), turn.c.source.in_(sorted(sources)))
+            from_there = or_(turn.c.source.in_(sorted(sources)), of_sources(turn.c.person, sources))
+            return or_(turn.c.conversation.in_(sorted(gone)), from_there)
         case plans.During() | plans.Expired():
             return false()
         case _:

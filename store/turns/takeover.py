@@ -19,16 +19,17 @@ from store.turn_tables import RUNNING, WAITING, turn
 def take_over_turns(
     connection: sa.Connection, person: str, family: str, source: str, now: datetime, lease: timedelta, *, alone: bool
 ) -> int:
-    """Move this person's open turns that other sources of the family have left to `source`; returns how many."""
+    """Move this person's open turns that other sources of the family have left to `source`; returns how many.
+    `person`: "" for everyone.
+    """
     related = sa.or_(turn.c.source == family, turn.c.source.startswith(f"{family}:", autoescape=True))
     lost = sa.and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
     held = turn.c.lease_until.is_not(None)
     unheld = sa.and_(~held, sa.true() if alone else sa.or_(turn.c.epoch > 0, _asked_before(now - lease)))
     unclaimed = sa.and_(turn.c.state == WAITING, sa.or_(unheld, sa.and_(held, turn.c.lease_until <= now)))
     open_ = turn.c.state.in_((WAITING, RUNNING))
-    taken = sa.update(turn).where(
-        turn.c.person == person, open_, related, turn.c.source != source, sa.or_(lost, unclaimed)
-    )
+    of_person = sa.true() if person == "" else turn.c.person == person
+    taken = sa.update(turn).where(of_person, open_, related, turn.c.source != source, sa.or_(lost, unclaimed))
     return connection.execute(taken.values(source=source)).rowcount
 
 

@@ -1,6 +1,7 @@
 """The tool policy: which calls run, need consent, or never run."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from agent.tool_policy import (
     NO_PLACE,
     NO_TOOLS,
     NOBODY,
+    NOBODY_TO_ASK,
     NOT_FOUR,
     OPERATOR_REFUSES,
     TOO_LONG,
@@ -187,6 +189,15 @@ def test_what_was_refused_after_the_tools_were_offered_does_not_run(effect: Tool
     refused = gate("send * * no", effect, standing=frozenset({"send"}))
     assert refused.check(SEND) == OPERATOR_REFUSES.format(tool="send")
     assert gate("send * * ask", effect).check(SEND) is None
+
+
+@pytest.mark.parametrize("effect", ToolEffect)
+def test_where_nobody_can_be_asked_a_call_that_needs_consent_does_not_run_and_says_why(effect: ToolEffect) -> None:
+    asking = gate("send * * ask", effect)
+    alone = replace(asking, asks_nobody=True)
+    assert (asking.check(SEND), alone.check(SEND)) == (None, NOBODY_TO_ASK.format(tool="send"))
+    free = replace(gate("send * * yes", effect), asks_nobody=True)
+    assert (free.check(SEND) is None) == (effect is not ToolEffect.IRREVERSIBLE)
 
 
 def test_what_a_tool_brings_in_the_turn_has_the_next_act_asked_for() -> None:

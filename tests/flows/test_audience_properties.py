@@ -40,17 +40,24 @@ from agent.memory.documents import ON, SHARING, NewDocument, Passage
 from agent.memory.forgetting_plans import PAUSED
 from agent.memory.profile import LEARNING
 from agent.messages import JsonObject, Keep, Message, Role
+from agent.ports.api_tokens import ApiToken, NewApiToken, TokenScope
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
+from agent.turn_kinds import TurnKind
 from agent.turn_records import Claiming
+from bot.api.asking import message_of_person, message_of_service, question_message
+from bot.api.wire import ApiQuestion, Endpoint
 from bot.chat.access.readers import Readers
 from bot.chat.caches import MAX_AGE_S
+from bot.chat.feature import Feature
 from bot.chat.foreground import ForegroundPriority
+from bot.chat.kinds import TurnRule
 from bot.chat.learning_model import LearningModel
 from bot.chat.notes import EndedTurn
 from bot.chat.reply.live import LiveReply
+from bot.chat.turns.turn_features import TurnFeatures
 from bot.memory.learning import Learner
 from bot.memory.pauses import LearningSchedule
 from store.engine import Store, open_store
@@ -168,6 +175,7 @@ class Town:
                 recollect=partial(recollect, store.memories, store.conversations),
             ),
             learning=LearningSchedule(self.learner),
+            features=TurnFeatures([Feature(name="api", kinds={TurnKind.API: TurnRule()})]),
             readers=self.readers,
         )
 
@@ -264,6 +272,39 @@ class Town:
             assert usable, f"{secret} of {self.stands[secret]} was used for {place} in {here}"
             if notes or repeats:
                 again = {replace(said, drawn=drawn_from([one.drawn], place), shared="") for one in usable}
+                self.stands[secret] |= again
+
+    async def program(self, person: str, where: str, *, notes: bool, repeats: bool) -> None:
+        """Let a program ask: in "dm" with the person's token, else with the token of a service in that place."""
+        if not self.reads(person, where):
+            return
+        place, number, service = self.place(person, where), next(self.numbers), where != "dm"
+        scopes = frozenset({TokenScope.ASK, TokenScope.REMEMBER})
+        owner, channel = ("", where.removeprefix("t:")) if service else (person, "")
+        new = NewApiToken("", "program", owner, place.audience, "t", channel, scopes, self.clock.now(), None)
+        token = ApiToken(1 + CHANNELS.index(where) if service else 9, new)
+        written = replace(self.asked(number, person, "", place), conversation="", text="")
+        if service:
+            base = message_of_service(token, "api:p", self.clock.now())
+        else:
+            base = message_of_person(token, "api:p", written, self.clock.now())
+        text = f"My boat is called secret{number}. What was my boat called before?"
+        asked = question_message(base, token, ApiQuestion(Endpoint.CHAT, text), "boats", f"event {number}")
+        said = Said(label(place.audience), asked.conversation, where)
+        self.part.add((token.owner, asked.conversation))
+        self.stands[f"secret{number}"].add(said)
+        self.wrote.add((f"secret{number}", token.owner, said))
+        self.notes, self.repeats = notes, repeats
+        before = len(self.model.requests)
+        await self.turn(asked, said)
+        groups = frozenset[str]() if service else {one for one in CHANNELS if person in self.members.readers[one]}
+        allowed = may_flow_from(asked.place, groups)
+        for secret in {found for request in self.model.requests[before:] for found in secrets(request)}:
+            usable = {one for one in self.stands[secret] if one.may_be_used(allowed, asked.conversation, person)}
+            usable = {one for one in usable if self.finds(token.owner, one)}
+            assert usable, f"{secret} of {self.stands[secret]} was used for the token of {token.owner}"
+            if notes or repeats:
+                again = {replace(said, drawn=drawn_from([one.drawn], asked.place), shared="") for one in usable}
                 self.stands[secret] |= again
 
     async def turn(self, asked: Incoming, said: Said) -> None:
@@ -399,6 +440,10 @@ def looking(person: str, where: str, audience: Audience | None, keep: Keep, note
     return lambda town: town.look(person, where, audience, keep, notes=notes, repeats=repeats)
 
 
+def programming(person: str, where: str, notes: bool, repeats: bool) -> Deed:
+    return lambda town: town.program(person, where, notes=notes, repeats=repeats)
+
+
 def handing(person: str, where: str, number: int) -> Deed:
     return lambda town: town.hand_in(person, where, number)
 
@@ -418,6 +463,7 @@ keeps = st.sampled_from((Keep.STORED, Keep.STORED, Keep.TURN))
 looked_up = st.builds(looking, people, st.sampled_from(("dm", *CHANNELS)), readers, keeps, st.booleans(), st.booleans())
 pointed_at = st.builds(pointing, people, st.sampled_from(("dm", *CHANNELS)), st.integers(0, 9))
 handed_in = st.builds(handing, people, st.sampled_from(("dm", *CHANNELS)), st.integers(0, 1))
+programs = st.builds(programming, people, st.sampled_from(("dm", *CHANNELS)), st.booleans(), st.booleans())
 budgets = st.sampled_from((8, 4_000))
 deeds = st.lists(
     st.one_of(
@@ -614,6 +660,35 @@ async def test_what_was_told_before_it_was_shared_is_not_shared_by_being_noted_a
     asked = saying("t:ann", "t:hall", alone=False, notes=False, repeats=False)
     done = [told, switching("t:hall"), noted, again, asked, pointing("t:bob", "dm", 0)]
     await live(store_in_memory(), done, 4_000)
+
+
+@st.composite
+def asking_by_program(draw: st.DrawFn) -> list[Deed]:
+    """People and programs ask, and what was told, noted or known is looked for with the tokens of others."""
+    done = list[Deed]()
+    for _ in range(draw(st.integers(1, 3))):
+        done += draw(st.lists(st.one_of(anything, handed_in, looked_up), min_size=1, max_size=2))
+        done += draw(st.lists(programs, min_size=1, max_size=2))
+        done += draw(st.lists(st.one_of(st.builds(moving, people, channels), st.just(Town.learn)), max_size=1))
+    return done
+
+
+@settings(max_examples=examples(25, always=True))
+@given(asking_by_program(), budgets)
+async def test_a_token_finds_only_what_its_person_or_place_may_know(done: list[Deed], history: int) -> None:
+    await live(store_in_memory(), done, history)
+
+
+async def test_a_token_of_one_person_finds_their_words_and_nobody_elses() -> None:
+    """So that the rule above says something: what Ann told is found with her token alone."""
+    town = Town(store_in_memory(), 4_000)
+    await town.say("t:ann", "dm", alone=False, notes=False, repeats=False)
+    seen = dict[tuple[str, str], bool]()
+    for person, where in (("t:ann", "dm"), ("t:bob", "dm"), ("t:ann", "t:hall"), ("t:ann", "t:club")):
+        before = len(town.model.requests)
+        await town.program(person, where, notes=False, repeats=False)
+        seen[person, where] = any("secret0" in secrets(request) for request in town.model.requests[before:])
+    assert [token for token, found in seen.items() if found] == [("t:ann", "dm")]
 
 
 @settings(max_examples=examples(60, always=True))

@@ -4,13 +4,18 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import select
 
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.memory.forgetting_plans import Everything, ForgettingPlan, Gone
 from agent.ports.api_tokens import ApiToken, NewApiToken, TokenScope
 from agent.spending import NANO, Money
+from agent.stored_messages import Author
+from agent.turn_kinds import TurnKind
 from store.engine import Store
-from tests.fakes.incoming import START
+from store.message_tables import message
+from tests.contracts.steps import answered
+from tests.fakes.incoming import START, said
 
 ANN, BOB = "slack:T1:U1", "slack:T1:U2"
 SECRET_CHANNEL = GroupAudience("slack:T1:C1")
@@ -65,7 +70,7 @@ async def test_an_owner_has_few_tokens_each_with_its_own_name(either: Store) -> 
     assert [one.id for one in await either.api_tokens.of_person(BOB)] == [bobs.id]
     assert await either.api_tokens.of_person("") == [], "services are nobody's"
     assert [one.definition.name for one in await either.api_tokens.all(10)] == ["ide", "ide", "ci"]
-    assert (service.is_service, service.owner) == (True, f"api:{service.id}")
+    assert (service.is_service, service.owner) == (True, f"slack:T1:api-{service.id}")
 
 
 @pytest.mark.parametrize(
@@ -88,3 +93,22 @@ async def test_a_token_falls_with_its_person_and_with_its_place(
     receipt = await store.forgetting.forget(plan, START)
     assert {one.definition.name for one in await store.api_tokens.all(10)} == left
     assert receipt.erased.get("tokens", 0) == 4 - len(left)
+
+
+async def test_what_a_person_asked_by_a_program_falls_with_their_workspace_and_what_a_service_asked_with_its_place(
+    store: Store,
+) -> None:
+    hers = await _add(store, HERS)
+    service, public = await _add(store, OF_CHANNEL), await _add(store, OF_TEAM)
+    for number, token in enumerate((hers, service, public), 1):
+        asked = said("Where is my boat?", person=token.owner, place=token.place, conversation=f"c{number}")
+        await answered(store, replace(asked, source="api:p", channel="C1", kind=TurnKind.API), "In the harbor.")
+
+    async def left() -> list[str]:
+        told = select(message.c.conversation).where(message.c.author == Author.PERSON).order_by(message.c.id)
+        return await store.database.read(lambda c: [*c.execute(told).scalars()])
+
+    await store.forgetting.forget(Gone(audiences=frozenset({label(SECRET_CHANNEL)})), START)
+    assert await left() == ["c1", "c3"]
+    await store.forgetting.forget(Gone(sources=frozenset({"slack:T1"})), START)
+    assert await left() == []

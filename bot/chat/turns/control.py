@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from agent.admission_terms import Terms
+from agent.events import Outcome
+from agent.incoming import Incoming
 from bot.chat.ports import RunningTurns
 
 
@@ -15,6 +18,12 @@ class TurnControl(RunningTurns, Protocol):
 
     async def take_back(self, person: str, conversation: str | None) -> None:
         """End the running turns of a person in a conversation (None: all), and delete the replies shown so far."""
+        ...
+
+    async def ask(self, incoming: Incoming, terms: Terms | None = None) -> Outcome | None:
+        """Store a question, and wait for the end of its turn. None if the turn was lost, or continues later.
+        Cancelling this call stops the turn. Raises TermsNotMet, and AnsweredElsewhere.
+        """
         ...
 
     def wake(self) -> None:
@@ -45,6 +54,9 @@ class RegisteredTurns(TurnControl):
 
     async def take_back(self, person: str, conversation: str | None) -> None:
         await self._registered.take_back(person, conversation)
+
+    async def ask(self, incoming: Incoming, terms: Terms | None = None) -> Outcome | None:
+        return await self._registered.ask(incoming, terms)
 
     def wake(self) -> None:
         self._registered.wake()

@@ -357,6 +357,8 @@ class TurnRunner:
         events: "ObservedEvents",
         hooks: TurnHooks,
     ) -> Loop:
+        asks_nobody = rule.is_unasked or claim.incoming.kind.asks_nobody
+
         async def save(progress: Progress) -> None:
             await self.ledger.save(claim, progress=encode(progress))
 
@@ -372,7 +374,7 @@ class TurnRunner:
             return told
 
         # A message that joins would reach the model without the hook: it waits for a turn of its own.
-        joins = self.joins and not (rule.runs_beside or rule.is_unasked or hooks.checks_question)
+        joins = self.joins and not (rule.runs_beside or asks_nobody or hooks.checks_question)
         return loop_of(
             claim,
             turn,
@@ -385,7 +387,7 @@ class TurnRunner:
                 emit=events.record_event,
                 save=save,
                 arrived=arrived if joins else None,
-                ask=None if rule.is_unasked else self.tools.asking(claim),
+                ask=None if asks_nobody else self.tools.asking(claim),
                 afford=partial(self.budgets.budget_left, claim.incoming),
                 ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
                 explain=failed,

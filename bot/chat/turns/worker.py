@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
+from agent.admission_terms import Terms
 from agent.errors import CogencyError, LeaseLost, StoreError
 from agent.events import Outcome
 from agent.incoming import Incoming
@@ -198,10 +199,10 @@ class TurnWorker:
         """Whether the worker was started and has ended."""
         return self._worker is not None and self._worker.done()
 
-    async def submit(self, incoming: Incoming) -> Accepted:
-        """Store a message durably. Its turn starts as soon as its conversation is free."""
+    async def submit(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
+        """Store a message durably. Its turn starts as soon as its conversation is free. Raises TermsNotMet."""
         claiming = self.promise_slot()
-        return await self.follow(asyncio.ensure_future(self._ledger.accept(incoming, None, claiming)), claiming)
+        return await self.follow(asyncio.ensure_future(self._ledger.accept(incoming, terms, claiming)), claiming)
 
     def promise_slot(self) -> Claiming | None:
         """Reserve a slot, to claim the turn in the transaction that stores its message: this saves the user the wait
@@ -230,16 +231,17 @@ class TurnWorker:
         if accepted.claim is None or accepted.claim.turn != accepted.turn:
             self._notifier.notify()
 
-    async def ask(self, incoming: Incoming) -> Outcome | None:
+    async def ask(self, incoming: Incoming, terms: Terms | None = None) -> Outcome | None:
         """`submit`, and wait for the end. None if it was a duplicate, or if the turn was lost, parked or put aside.
 
-        Raises AnsweredElsewhere. Cancelling this call stops the turn, within `end_s`, and keeps the reply so far.
+        Raises AnsweredElsewhere and TermsNotMet. Cancelling this call stops the turn, within `end_s`, and keeps the
+        reply so far.
         """
         key = (incoming.source, incoming.event_id)
         if key in self._pending:
             return None
         pending = self._pending[key] = PendingTurn()
-        submitting = asyncio.ensure_future(self.submit(incoming))
+        submitting = asyncio.ensure_future(self.submit(incoming, terms))
         try:
             accepted = await asyncio.shield(submitting)
             if accepted.duplicate:

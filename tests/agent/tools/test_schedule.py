@@ -127,6 +127,15 @@ async def test_where_managers_forbid_it_only_the_person_is_written_to() -> None:
     assert await world.ask(what="x", at="2026-11-24T09:00", where="direct")
 
 
+async def test_nothing_is_scheduled_for_a_service_as_it_is_no_person() -> None:
+    world = World()
+    service = replace(world.here, person=Person("slack:T1:api-7", "ci"))
+    with pytest.raises(ToolError, match="no person"):
+        await world.ask(service, what="x", at="2026-11-24T09:00")
+    with pytest.raises(ToolError, match="no person"):
+        await BackgroundTool(world.store.schedules).run({"what": "x"}, service)
+
+
 async def test_what_a_schedule_asks_makes_no_more_of_them_and_ends_none() -> None:
     world = World()
     await world.ask(what="x", at="2026-11-24T09:00")

@@ -1,0 +1,269 @@
+"""The API over HTTP: an ASGI application with OpenAI's paths, which checks the token of each request first.
+
+Rules
+  A request names its token in one Authorization header. Errors have OpenAI's form, and say what to do.
+  A client that goes away, also while it waits, stops its turn.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from agent.errors import CogencyError, Refused
+from agent.events import Outcome
+from agent.messages import Usage
+from agent.ports.api_tokens import ApiToken, TokenScope
+from bot.api import texts as api_texts
+from bot.api.asking import ApiAsking, forbidden, unavailable
+from bot.api.replies import PendingReply
+from bot.api.tokens import bearer_of
+from bot.api.wire import (
+    KEEP_ALIVE,
+    AnswerHead,
+    AnswerStream,
+    ApiError,
+    ApiQuestion,
+    Body,
+    Endpoint,
+    model_body,
+    models_body,
+    new_response_id,
+    read_request,
+    whole_answer,
+)
+from bot.chat.backoff import OncePerMinute
+from bot.chat.http_routes import RequestRefused, read_body
+from bot.chat.telemetry import RequestEnd, RequestHandled
+
+if TYPE_CHECKING:
+    from starlette.types import Message, Receive, Scope, Send
+
+log = logging.getLogger(__name__)
+
+PATH: Final = "/v1"
+ENDPOINTS: Final = {"/v1/chat/completions": Endpoint.CHAT, "/v1/responses": Endpoint.RESPONSES}
+MODELS: Final = "/v1/models"
+KEEP_ALIVE_S: Final = 15.0  # Proxies close connections that are silent for a minute
+ENDPOINT_NAME: Final = "api"  # In telemetry
+SEND_S: Final = 60.0  # For a client that reads slowly; one that does not read at all holds a connection
+Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
+_UNREAD: Final = frozenset({401, 403, 404, 405, 408, 413, 415})
+_ENDS: Final = {
+    400: RequestEnd.INVALID,
+    401: RequestEnd.UNSIGNED,
+    403: RequestEnd.FORBIDDEN,
+    404: RequestEnd.INVALID,
+    405: RequestEnd.INVALID,
+    408: RequestEnd.TOO_SLOW,
+    413: RequestEnd.TOO_LARGE,
+    415: RequestEnd.INVALID,
+    429: RequestEnd.LIMITED,
+}
+
+
+class ClientGone(Exception):
+    """The client has closed the connection: there is nobody to answer."""
+
+
+@dataclass(slots=True, eq=False)
+class HttpApi:
+    """The application."""
+
+    asking: ApiAsking
+    _logged: OncePerMinute = field(default_factory=OncePerMinute)
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        end = RequestEnd.ACCEPTED
+        try:
+            await self._answer(scope, receive, send)
+        except ClientGone:
+            pass
+        except ApiError as error:
+            end = _ENDS.get(error.status, RequestEnd.UNAVAILABLE)
+            if end is RequestEnd.UNSIGNED:
+                now = self.asking.core.clock.monotonic()
+                if (more := self._logged.due("token", now)) is not None:
+                    log.warning("api: a request without a valid token was refused%s", more)
+            await _send_error(send, error)
+        self.asking.core.telemetry.record(RequestHandled(ENDPOINT_NAME, end))
+
+    async def _answer(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        try:
+            await self._route(await self._authenticate(scope), scope, receive, send)
+        except ApiError:
+            raise
+        except Refused as refused:
+            raise forbidden(str(refused)) from refused
+        except CogencyError as error:
+            raise unavailable(error) from error
+
+    async def _route(self, token: ApiToken, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        path: str = scope["path"]
+        if path == MODELS or path.startswith(f"{MODELS}/"):
+            _require_method(scope, "GET")
+            await self._models(token, path.removeprefix(MODELS)[1:], send)
+            return
+        if path not in ENDPOINTS:
+            raise ApiError(404, api_texts.NO_SUCH_PATH, code="unknown_url")
+        _require_method(scope, "POST")
+        if not token.allows(TokenScope.ASK):
+            raise forbidden(api_texts.NO_SCOPE.format(scope=TokenScope.ASK))
+        question = read_request(ENDPOINTS[path], await _body(scope, receive))
+        await self._ask(token, question, receive, send)
+
+    async def _authenticate(self, scope: "Scope") -> ApiToken:
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        secret = bearer_of(given[0].decode("latin-1")) if len(given) == 1 else ""
+        token = await self.asking.tokens.authenticate(secret)
+        if token is None:
+            raise ApiError(401, api_texts.NO_TOKEN, kind="authentication_error", code="invalid_api_key")
+        return token
+
+    async def _models(self, token: ApiToken, name: str, send: "Send") -> None:
+        names = await self.asking.models_of(token)
+        created = int(token.definition.created.timestamp())
+        if not name:
+            return await _send_json(send, 200, models_body(names, created))
+        if name not in names:
+            raise ApiError(404, api_texts.NO_MODEL.format(name=name), code="model_not_found", param="model")
+        return await _send_json(send, 200, model_body(name, created))
+
+    async def _ask(self, token: ApiToken, question: ApiQuestion, receive: "Receive", send: "Send") -> None:
+        name = await self.asking.conversation_of(token, question)
+        id_ = new_response_id(name, self.asking.new_id())
+        head = AnswerHead(question, id_, int(self.asking.core.clock.now().timestamp()), name)
+        async with (
+            self.asking.opened(token, question, name, id_) as asked,
+            _until_gone(receive, self.asking.ask(asked)) as answering,
+        ):
+            if question.streams:
+                await self._stream(head, asked.pending, answering, send)
+            else:
+                outcome = await answering
+                text, usage = _ended(asked.pending, outcome)
+                await _send_json(send, 200, whole_answer(head, text, outcome, usage))
+
+    async def _stream(
+        self, head: AnswerHead, pending: PendingReply, answering: "asyncio.Future[Outcome]", send: "Send"
+    ) -> None:
+        """Stream the answer once its turn has begun: before, an error has a status of its own."""
+        while not (pending.begun or answering.done()):
+            await _changed(pending, answering)
+        if answering.done() and answering.exception() is not None:
+            await answering
+        stream = AnswerStream(head)
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
+        await _send(send, {"type": "http.response.start", "status": 200, "headers": headers})
+        await _send_piece(send, stream.begin())
+        while not answering.done():
+            has_changed = await _changed(pending, answering)
+            await _send_piece(send, stream.grow(pending.text) if has_changed else KEEP_ALIVE)
+        try:
+            outcome = await answering
+            text, usage = _ended(pending, outcome)
+            ended = stream.end(text, outcome, usage)
+        except ApiError as error:
+            ended = stream.fail(error)
+        except CogencyError as error:
+            ended = stream.fail(unavailable(error))
+        await _send(send, {"type": "http.response.body", "body": ended, "more_body": False})
+
+
+@asynccontextmanager
+async def _until_gone(
+    receive: "Receive", answering: Coroutine[object, None, Outcome]
+) -> AsyncGenerator["asyncio.Task[Outcome]"]:
+    """Run `answering` until the block ends; raise ClientGone in the block once the client is gone."""
+    task, is_gone = asyncio.create_task(answering), False
+
+    async def watch() -> None:
+        nonlocal is_gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        is_gone = True
+        task.cancel()
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield task
+    except asyncio.CancelledError:
+        if is_gone:
+            raise ClientGone from None
+        raise
+    finally:
+        watching.cancel()
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # retrieved: the block has raised it, or something else
+
+
+async def _changed(pending: PendingReply, answering: "asyncio.Future[Outcome]") -> bool:
+    """Wait until the reply has grown or the turn has ended, and return True; False if neither came for a while."""
+    changed = asyncio.ensure_future(pending.changed.wait())
+    done, _ = await asyncio.wait({changed, answering}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+    changed.cancel()
+    pending.changed.clear()
+    return bool(done)
+
+
+def _ended(pending: PendingReply, outcome: Outcome) -> tuple[str, Usage]:
+    """Return the answer and its usage. Raises ApiError if there is none: its sentence is what people would read."""
+    usage = Usage() if pending.closing is None else pending.closing.usage
+    if outcome is Outcome.REFUSED:
+        raise ApiError(502, pending.text, kind="server_error", code="not_answered", retry=False)
+    return pending.text, usage
+
+
+def _require_method(scope: "Scope", method: str) -> None:
+    if scope["method"] != method:
+        raise ApiError(405, api_texts.WRONG_METHOD.format(method=method), code="method_not_allowed")
+
+
+async def _body(scope: "Scope", receive: "Receive") -> bytes:
+    kinds = [value for name, value in scope["headers"] if name == b"content-type"]
+    if len(kinds) != 1 or kinds[0].partition(b";")[0].strip().lower() != b"application/json":
+        raise ApiError(415, api_texts.NO_JSON_TYPE, code="unsupported_media_type")
+    try:
+        return await read_body(scope, receive)
+    except RequestRefused as refused:
+        raise ApiError(refused.status, str(refused), code="invalid_body") from None
+
+
+async def _send_json(send: "Send", status: int, body: Body, headers: Headers = ()) -> None:
+    content = (b"content-type", b"application/json")
+    await _send(send, {"type": "http.response.start", "status": status, "headers": [content, *headers]})
+    await _send(send, {"type": "http.response.body", "body": json.dumps(body).encode()})
+
+
+async def _send_error(send: "Send", error: ApiError) -> None:
+    headers = list[tuple[bytes, bytes]]()
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if error.retry is not None:
+        headers.append((b"x-should-retry", b"true" if error.retry else b"false"))
+    if error.retry_after_s:
+        headers.append((b"retry-after", str(error.retry_after_s).encode()))
+    if error.status in _UNREAD:  # a part of the body may still come
+        headers.append((b"connection", b"close"))
+    with suppress(ClientGone):
+        await _send_json(send, error.status, error.body, headers)
+
+
+async def _send_piece(send: "Send", piece: bytes) -> None:
+    if piece:
+        await _send(send, {"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def _send(send: "Send", message: "Message") -> None:
+    """Raises ClientGone if the client does not read."""
+    try:
+        async with asyncio.timeout(SEND_S):
+            await send(message)
+    except TimeoutError:
+        raise ClientGone from None
