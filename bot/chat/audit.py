@@ -262,13 +262,18 @@ def as_line(call: AuditedCall) -> str:
     duration = "" if call.ms is None else f"{call.ms:,} ms"
     size = "" if call.size is None else counted(call.size, "byte", "bytes")
     where = " ".join(filter(None, [call.channel, call.audience.partition(":")[0]]))
-    decision = f"{call.decision} ({call.decided_by})"
+    decision = decision_words(call)
     name, words = call.tool or reply_texts.POLICY, shortened(call.arguments, SHOWN_ARGUMENTS)
     if call.decided_by == DecidedBy.OPERATOR and call.arguments:
         name, words = _act_words(call)
         who = f"{who} #{call.id}"
     parts = [f"{call.time:%Y-%m-%d %H:%M:%S}", who, where, name, call.effect, decision]
     return printable_line("  ".join(filter(None, [*parts, _outcome(call), duration, size, words])))
+
+
+def decision_words(call: AuditedCall) -> str:
+    """Return what was decided about a call, and by whom: "no approval needed (effect)"."""
+    return f"{reply_texts.DECISIONS.get(call.decision, call.decision)} ({call.decided_by})"
 
 
 def as_json(call: AuditedCall) -> str:
@@ -289,9 +294,7 @@ def _home_line(call: AuditedCall) -> str:
     name = _act_words(call)[0] if by_operator else call.tool or reply_texts.POLICY
     tool = literal(shortened(printable_line(name), NAME_CHARS))
     took = "" if call.ms is None else f", {call.ms:,} ms"
-    return (
-        f"- {call.time:%Y-%m-%d %H:%M} UTC: {tool}, {who}: {call.decision} ({call.decided_by}), {_outcome(call)}{took}"
-    )
+    return f"- {call.time:%Y-%m-%d %H:%M} UTC: {tool}, {who}: {decision_words(call)}, {_outcome(call)}{took}"
 
 
 def _who(call: AuditedCall) -> str:

@@ -167,7 +167,7 @@ def _where(audience: str) -> str:
     """Return the kind of place of an audience; the source's link leads to the place itself."""
     match audience_of(audience):
         case PersonAudience():
-            return "between us"
+            return "in a direct message"
         case GroupAudience():
             return "in a private place"
         case TeamAudience():

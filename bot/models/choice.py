@@ -261,7 +261,7 @@ def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = ""
 
     No error repeats the value: it may be a key in the wrong setting.
     """
-    why = why or f"{setting} says so"
+    why = why or f"it is set in {setting}"
     provider, colon, model = (part.strip() for part in spec.partition(":"))
     provider = provider.lower()
     if provider == "rehearsal" and not model:

@@ -365,7 +365,7 @@ SLACK_KEPT_WAITING = "This is taking longer than usual. Your message is not lost
 
 # A terminal has no buttons.
 WRITE_CONTINUE = "*Write “continue” to go on.*"
-WRITE_UNDO = "*Write `{written}` to undo that.*"
+WRITE_UNDO = "*To undo this, write `{written}`.*"
 PLAIN_TERMINAL = (
     "This terminal does not stream or format answers, because the terminal type in TERM does not support it."
 )

@@ -412,6 +412,7 @@ WEBHOOK_REFUSED = "{name} cannot be sent to {host}"
 NO_SESSIONS = "Nobody is signed in."
 SESSION_LINE = "signed in {opened:%Y-%m-%d %H:%M} UTC, last seen {seen:%H:%M}, expires by {expires:%H:%M}"
 NOBODY_FOUND = "No results. Try fewer letters."
+NOBODY_KNOWN = "No results, because nobody has written to the bot yet."
 ASKED_NOW = (
     "Nothing has happened yet, because COGENCY_TWO_OPERATORS requires a second operator. Another operator has 24 hours "
     "to confirm with `cogency {kind} confirm {number}`."

@@ -412,7 +412,8 @@ class ApprovalService:
                 continue
             how = tool_texts.TOOL_ANSWERS[decision.answer]
             how = tool_texts.ASKED_EACH_TIME if decision.every_time else how
-            usable.append(f"- `{tool.name}` (*{how}*): {literal(shortened(tool.description, DESCRIPTION_CHARS))}")
+            about = tool_texts.TOOL_SUMMARIES.get(tool.name) or literal(shortened(tool.description, DESCRIPTION_CHARS))
+            usable.append(f"- `{tool.name}` (*{how}*): {about}")
         lines = [tool_texts.TOOLS_HERE if usable else tool_texts.NO_TOOLS_HERE, "", *_truncated(usable)]
         lines += ["", tool_texts.TOOLS_REFUSED, "", *_truncated(refused)] if refused else []
         if absent := self._absent(asker):

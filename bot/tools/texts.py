@@ -24,6 +24,25 @@ TOOL_ANSWERS = {
     "ask": "asks you first",
 }
 ASKED_EACH_TIME = "asks you first, each time"
+# What the bot's own tools do. The descriptions of these tools speak to the model.
+TOOL_SUMMARIES = {
+    "background": "Starts long work in the background.",
+    "call_tool": "Calls a tool that was looked up.",
+    "chart": "Draws a chart of numbers.",
+    "python": "Runs Python code in a sandbox.",
+    "read_again": "Reads an attached file again, or the rest of it.",
+    "read_channel": "Reads a channel or a thread.",
+    "recall": "Searches past conversations and the documents of this place.",
+    "remember": "Stores a fact when you ask for it.",
+    "schedule": "Sets a reminder or a scheduled task.",
+    "schedules": "Lists your reminders and scheduled tasks.",
+    "search_slack": "Searches public channels with Slack's own search.",
+    "share_file": "Attaches a text file to an answer.",
+    "skill": "Reads the instructions for a kind of task.",
+    "tools": "Looks up how to call a tool.",
+    "web_fetch": "Reads a web page, a PDF or a feed.",
+    "web_search": "Searches the web.",
+}
 EFFECTS = {
     "READS": "It only reads.",
     "WRITES_HERE": "It changes what I store.",

@@ -62,7 +62,7 @@ def _act(folder: Path, pace: Pace, settings: dict[str, str]) -> Cast:
         terminal.until("\n>")
         began_s = terminal.pieces[-1][0]
         terminal.watch(0.8 / pace.speed)
-        say(f"remember that {FACT}", NOTED, "to undo that.", reads_s=1.4)
+        say(f"remember that {FACT}", NOTED, "To undo this", reads_s=1.4)
         say("/new", "Started a new thread.", reads_s=0.6)
         say(QUESTION, "earlier thread.", reads_s=1.6)
         say("/forget everything", "Keep everything", reads_s=2.0)

@@ -44,7 +44,7 @@ async def test_the_list_shows_to_the_caller_alone_with_links_and_buttons() -> No
         shown = await answer_to(fake, ANN, "memory")
         assert shown["flags"] & EPHEMERAL
         day = host.messages.clock.now().date().isoformat()
-        assert f"**1** Interest: sailing ([{day}]({LINK}), between us)" in seen(shown)
+        assert f"**1** Interest: sailing ([{day}]({LINK}), in a direct message)" in seen(shown)
         assert entries(shown) == ["**1** Interest: sailing", "**2** Interest: rowing"]
         others = await answer_to(fake, BO, "memory")
         assert (seen(others), buttons(others)) == (memory_texts.NOTHING_REMEMBERED, [])

@@ -54,7 +54,7 @@ async def test_each_entry_links_to_its_message_and_belongs_to_the_one_who_wrote_
             anns, bobs = await memory(ann), await memory(bob)
             erased = await memory(ann, "delete 1")
     for thing, where in (
-        ("harmonium", "between us"),
+        ("harmonium", "in a direct message"),
         ("zeppelin", "in a public channel"),
         ("obsidian", "private place"),
     ):

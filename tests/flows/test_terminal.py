@@ -433,7 +433,7 @@ def test_audit_shows_the_operator_each_call_of_a_tool_also_while_the_bot_runs(tm
         none = cogency(tmp_path, "audit", "--since", "2999-01-01T00:00+02:00")
         wrong = cogency(tmp_path, "audit", "--since", "yesterday")
     assert "terminal:anna" in shown.stdout
-    assert "remember  writes here  unasked (effect)  success" in shown.stdout
+    assert "remember  writes here  no approval needed (effect)  success" in shown.stdout
     told = json.loads(read.stdout)
     assert (told["tool"], told["outcome"], told["person"]) == ("remember", "success", "terminal:anna")
     assert none.stdout == "No tools were called in that period.\n"

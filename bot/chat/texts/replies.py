@@ -211,3 +211,5 @@ POLICY = "(policy)"
 NEWEST_CALLS = "**Tools**, latest calls"
 NO_SUCH_TOOL = "(no such tool)"
 NO_END = "started, no end recorded"
+# What the audit calls a decision, where the stored word is not plain.
+DECISIONS: Mapping[str, str] = {"unasked": "no approval needed", "allowed": "approved"}

@@ -21,6 +21,7 @@ from agent.schedules.definitions import Schedule, ScheduleState
 from agent.schedules.times import in_words
 from agent.spending import NANO, EndedTurn, Money, SpendingPeriod, SpendingSpread, Spent, Total, TurnTook
 from bot.budgets.report import cost_text
+from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, money
 from bot.operators import texts as operator_texts
 from bot.operators.pages import charts
@@ -421,7 +422,9 @@ def _steps(turn: TurnTook) -> list[TurnStep]:
             says = operator_texts.MODEL_STEP.format(read=read, cached=usage.input_cached, written=written, first=first)
             lines.append((*_within(turn, call.timing.began, call.timing.ms), MODEL, call.model, says))
     for tool in turn.tools:
-        says = operator_texts.TOOL_STEP.format(decision=tool.decision, effect=tool.effect, outcome=tool.outcome)
+        says = operator_texts.TOOL_STEP.format(
+            decision=reply_texts.DECISIONS.get(tool.decision, tool.decision), effect=tool.effect, outcome=tool.outcome
+        )
         lines.append((*_within(turn, tool.began, tool.ms or 0), TOOL, tool.tool, says))
     first = min((begin for begin, *_ in lines), default=turn.seconds)
     last = max((end for _, end, *_ in lines), default=turn.seconds)

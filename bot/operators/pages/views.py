@@ -54,6 +54,7 @@ from bot.chat.telemetry import (
     WebhookSent,
     WriteEnd,
 )
+from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, platform_name, shortened
 from bot.operators import texts as operator_texts
 from bot.operators.pages.frame import OperatorView, ViewAnswer
@@ -393,7 +394,7 @@ async def now(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
                 Figure(
                     operator_texts.BACKLOG,
                     f"{load.waiting:,}",
-                    operator_texts.RUNNING.format(answers=counted(load.running, "answer grows", "answers grow")),
+                    operator_texts.RUNNING.format(answers=counted(load.running, "answer", "answers")),
                     is_bad=load.waiting > LONG_BACKLOG,
                 ),
                 Figure(
@@ -568,7 +569,7 @@ async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswe
             else operator_texts.POLICY_CHANGE,
             "change": "" if call.tool else shortened(change_words(call), CHANGE_CHARS),
             "effect": operator_texts.TOOL_EFFECTS.get(call.effect, call.effect),
-            "decision": call.decision,
+            "decision": reply_texts.DECISIONS.get(call.decision, call.decision),
             "by": call.decided_by,
             "outcome": operator_texts.NO_END_YET if call.outcome == CallEnd.BEGUN else call.outcome,
             "is_bad": call.outcome not in {CallEnd.BEGUN, ResultStatus.SUCCESS, WAITS},

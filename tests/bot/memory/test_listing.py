@@ -24,7 +24,7 @@ def shown(*known: Remembered, zone: str = "UTC") -> list[str]:
 
 def test_a_fact_is_shown_literally_with_its_date_and_its_source() -> None:
     tea = fact("1", "p", "I like *tea*", "person:p", NOON, permalink=LINK)
-    assert shown(tea) == [f"**1** I like \\*tea\\* ([2026-11-21]({LINK}), between us)"]
+    assert shown(tea) == [f"**1** I like \\*tea\\* ([2026-11-21]({LINK}), in a direct message)"]
 
 
 def test_what_was_learned_says_what_it_is_and_where_it_may_be_used() -> None:
@@ -38,7 +38,7 @@ def test_what_was_learned_says_what_it_is_and_where_it_may_be_used() -> None:
 
 def test_days_are_those_of_the_persons_time_zone() -> None:
     late = fact("1", "p", "tea", "person:p", NOON.replace(hour=20))
-    assert shown(late, zone="Asia/Tokyo") == ["**1** tea (2026-11-22, between us)"]
+    assert shown(late, zone="Asia/Tokyo") == ["**1** tea (2026-11-22, in a direct message)"]
 
 
 def test_an_erasing_claims_no_more_than_its_receipt() -> None:

@@ -95,8 +95,8 @@ async def test_everything_is_listed_with_its_number_its_day_its_link_and_its_pla
     await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now())
     day = NOON.date().isoformat()
     assert lines(await office.ask("")) == [
-        f"**1** The boat is blue. ({day}, between us)",
-        f"**2** Goal: learn \\*Rust\\* ([{day}](https://chat.example/1), between us)",
+        f"**1** The boat is blue. ({day}, in a direct message)",
+        f"**2** Goal: learn \\*Rust\\* ([{day}](https://chat.example/1), in a direct message)",
         f"**3** Preference: editor: Vim ([{day}](https://chat.example/2), in a public channel)",
     ]
 
@@ -143,7 +143,7 @@ async def test_a_correction_is_the_persons_own_statement_with_the_same_number_an
     tomorrow = office.clock.now().date().isoformat()
     assert answer.text.startswith(CORRECTED)
     assert memory_texts.BETWEEN_US in answer.text
-    assert lines(answer) == [f"**1** Preference: editor: Emacs ({tomorrow}, between us, your correction)"]
+    assert lines(answer) == [f"**1** Preference: editor: Emacs ({tomorrow}, in a direct message, your correction)"]
     anywhere = frozenset({"person:ann", "team:T"})
     assert "Vim" not in [entry.text for entry in await office.store.profiles.all_entries("ann", anywhere)]
 

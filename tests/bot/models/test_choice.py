@@ -96,12 +96,13 @@ def test_the_setting_names_service_and_model(spec: str, name: str, base_url: str
     assert choice.name == name
     assert choice.endpoint is not None
     assert choice.endpoint.base_url == base_url
-    assert choice.line == f"Model: {name} — COGENCY_MODEL says so"
+    assert choice.line == f"Model: {name} — it is set in COGENCY_MODEL"
 
 
 def test_rehearsal_can_be_asked_for_even_with_keys() -> None:
     assert (
-        decided(ModelSettings(model="rehearsal", openai_api_key=KEY)).line == "Model: rehearsal — COGENCY_MODEL says so"
+        decided(ModelSettings(model="rehearsal", openai_api_key=KEY)).line
+        == "Model: rehearsal — it is set in COGENCY_MODEL"
     )
 
 

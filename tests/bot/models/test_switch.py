@@ -165,6 +165,6 @@ async def test_no_fallback_answers_in_a_channel_that_allows_only_other_models(
 async def test_a_model_that_has_something_to_warn_of_says_so_at_the_start() -> None:
     settings = ModelSettings(model="gemini-live:gemini-3.8-live", gemini_api_key=Secret("AIza-1"))
     switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
-    assert switch.sentence.startswith("Model: gemini-live:gemini-3.8-live — COGENCY_MODEL says so. ")
+    assert switch.sentence.startswith("Model: gemini-live:gemini-3.8-live — it is set in COGENCY_MODEL. ")
     assert "audio" in switch.sentence
     await switch.aclose()

@@ -95,7 +95,7 @@ async def test_a_model_is_asked_for_one_word_only_if_somebody_wants_it(tmp_path:
         chosen, asked, form = await about("Model", settings, ask_model=True)
     assert "check-model" in form.remedy
     assert (chosen.level, asked.level) == (Level.GOOD, Level.GOOD)
-    assert chosen.what == "openai:m-1 — COGENCY_MODEL says so"
+    assert chosen.what == "openai:m-1 — it is set in COGENCY_MODEL"
     assert asked.what.startswith("openai:m-1 answers, after ")
 
 

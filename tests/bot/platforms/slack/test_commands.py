@@ -187,7 +187,7 @@ async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, 
         await slack.settled()
     (ephemeral,) = slack.state.ephemerals
     assert ephemeral.user == ANN
-    assert ephemeral.text == "What I remember about you:\n**1** The boat is blue. (2026-01-02, between us)"
+    assert ephemeral.text == "What I remember about you:\n**1** The boat is blue. (2026-01-02, in a direct message)"
     assert not host.taken
 
 

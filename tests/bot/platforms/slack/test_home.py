@@ -90,7 +90,7 @@ async def test_each_entry_stands_with_its_source_and_its_buttons(slack: FakeSlac
         assert ann.labels[PAGE * 3 : PAGE * 3 + 3] == ["Next page", "Stop learning", "Export as a file"]
         await ann.click("Next page")
         await ann.changed("Page 2 of 2")
-    assert "*7* The boat is blue. (<https://chat.example/6|2026-01-02>, between us)" in ann.text
+    assert "*7* The boat is blue. (<https://chat.example/6|2026-01-02>, in a direct message)" in ann.text
     assert ann.labels[:9] == [
         *("Delete", "Correct", "Use everywhere"),
         *("Delete", "Correct", "Only where it was said"),

@@ -69,8 +69,8 @@ async def test_each_entry_has_its_buttons_and_the_list_its_pages(slack: FakeSlac
     heading, boat, tea, *_, foot = ephemeral.text.splitlines()
     assert [heading, boat, tea, foot] == [
         "What I remember about you:",
-        "**7** The boat is blue. ([2026-01-02](https://chat.example/6), between us)",
-        "**8** I drink tea. ([2026-01-02](https://chat.example/7), between us, used everywhere)",
+        "**7** The boat is blue. ([2026-01-02](https://chat.example/6), in a direct message)",
+        "**8** I drink tea. ([2026-01-02](https://chat.example/7), in a direct message, used everywhere)",
         "Page 2 of 3",
     ]
     assert [*labels(ephemeral)[:2], labels(ephemeral)[-1]] == [
