@@ -5,6 +5,7 @@ CogencyError
 │   ├── ProviderUnavailable  down, overloaded, unreachable: worth trying again later
 │   │   └── ProviderSilent   timed out or disconnected: it may have worked on the question
 │   ├── ProviderRefused      bad key, unknown model, no credit, bad request: trying again will not help
+│   │   ├── RequestWithheld  a hook of the operator lets nothing of the request go to a model
 │   │   └── ContextTooLong   the prompt does not fit: a shorter one may be answered
 │   └── StreamBroken         the answer broke off after it had begun
 ├── ToolError                a tool could not do what was asked; the text goes to the model
@@ -79,6 +80,10 @@ class ProviderSilent(ProviderUnavailable):
 
 
 class ProviderRefused(ProviderError):
+    pass
+
+
+class RequestWithheld(ProviderRefused):
     pass
 
 

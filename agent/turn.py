@@ -303,7 +303,8 @@ class Turn:
         self._step = RoundStep()
         self._text_pieces: list[str] = []
         self._secure = True
-        self._omissions: dict[str, None] = {}  # What the answer does not draw on, in sentences for the person
+        # What the answer does not draw on, and why calls were refused, in sentences for the person
+        self._omissions: dict[str, None] = dict.fromkeys(_sentences_of_hooks(progress))
         self._end_reason = ""  # Why the turn must end, "" while it need not
         self._has_workspace = False  # Whether the model wrote a complete workspace in this iteration
 
@@ -648,6 +649,13 @@ class Turn:
 
     def _bad_steps_in_a_row(self) -> int:
         return sum(1 for _ in takewhile(lambda step: step.bad, reversed(self._progress.steps)))
+
+
+def _sentences_of_hooks(progress: Progress) -> list[str]:
+    """The sentences for the person with which a hook has refused calls. Only results of the program have no readers."""
+    before = texts.CALL_REFUSED_BY_HOOK.format(sentence="")
+    results = [result for step in progress.steps for result in step.known_results if not result.audience]
+    return [result.content.removeprefix(before) for result in results if result.content.startswith(before)]
 
 
 def _was_run(result: ToolResult) -> bool:

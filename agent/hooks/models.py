@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from agent.embeddings import Embedded
-from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable
+from agent.errors import ProviderError, ProviderUnavailable, RequestWithheld
 from agent.hooks.masking import Placeholders, Restoring
 from agent.hooks.running import Hooks
 from agent.hooks.values import HookEnd, ModelRequest, Refuse
@@ -128,7 +128,7 @@ async def _hide(hooks: Hooks, placeholders: Placeholders, texts: Sequence[str]) 
     if isinstance(hidden, Refuse):
         if use.end is HookEnd.FAILED:
             raise ProviderUnavailable(f"{FAILED}.", person=hidden.sentence)
-        raise ProviderRefused(f"{REFUSED}.", quoted=hidden.sentence, person=hidden.sentence)
+        raise RequestWithheld(f"{REFUSED}.", quoted=hidden.sentence, person=hidden.sentence)
     placeholders.add(hidden.values, texts)
 
 
@@ -183,6 +183,6 @@ class HookedEmbedder:
         placeholders = Placeholders()
         try:
             await _hide(self._hooks, placeholders, [text])
-        except ProviderRefused:
+        except RequestWithheld:
             return WITHHELD
         return placeholders.hide(text)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from agent.admission_terms import Authority
-from agent.errors import ProviderUnavailable
+from agent.errors import ProviderUnavailable, RequestWithheld
 from agent.jobs import Job
 from agent.loop import as_data, complete
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
@@ -90,7 +90,7 @@ class Learner:
       scheduled again.
       Its calls are charged to the person, and none is made while that person's budget is used up.
       A message stays marked until its insights are saved. An unreadable answer changes nothing, and the job is tried
-      again; messages that yield unreadable answers every time are skipped after `tries`.
+      again; messages that yield unreadable answers every time, or that a hook withholds, are skipped after `tries`.
     """
 
     profiles: Profiles
@@ -146,13 +146,14 @@ class Learner:
         pairs = await self.facts.doubts(partition.person, partition.audience, self.limits.doubts, self.limits.asked)
         if not pairs:
             return
-        answer = await self._ask(partition, doubts_prompt(pairs))
+        last_try = job.attempts >= self.limits.tries
+        answer = await self._ask(partition, doubts_prompt(pairs), last_try=last_try)
         if answer is None:
             await self._reschedule(job, self.limits.quiet)
             return
         settled = read_doubts(answer, len(pairs))
         if settled is None:
-            _handle_unreadable(last_try=job.attempts >= self.limits.tries)
+            _handle_unreadable(last_try=last_try)
             settled = NOTHING_SETTLED
         for number, (older, newer) in enumerate(pairs):
             replaced = True if number in settled.outdated else False if number in settled.both else None
@@ -179,7 +180,7 @@ class Learner:
         said = "\n".join(message.text for message in messages)
         near = await self._alike(partition, said)
         known = await self.facts.latest(partition.person, partition.audience, self.limits.known, said, near)
-        answer = await self._ask(partition, self.synthesizer.insight_prompt(messages, known))
+        answer = await self._ask(partition, self.synthesizer.insight_prompt(messages, known), last_try=last_try)
         if answer is None:
             return False
         insights = self.synthesizer.read_insights(answer, messages)
@@ -210,7 +211,7 @@ class Learner:
         profile = await self.profiles.get(partition)
         if not self.synthesizer.is_due(profile):
             return True
-        answer = await self._ask(partition, self.synthesizer.synthesis_prompt(profile))
+        answer = await self._ask(partition, self.synthesizer.synthesis_prompt(profile), last_try=last_try)
         if answer is None:
             return False
         refined = self.synthesizer.read_synthesis(answer, profile, self.clock.now())
@@ -219,15 +220,22 @@ class Learner:
         await self.profiles.save(partition, refined or synthesised(profile))
         return True
 
-    async def _ask(self, partition: Partition, prompt: Sequence[Message]) -> str | None:
-        """Return the model's answer; None if a reply needs the model."""
+    async def _ask(self, partition: Partition, prompt: Sequence[Message], *, last_try: bool) -> str | None:
+        """Return the model's answer; None if a reply needs the model. What a hook withholds to the end has an answer
+        that cannot be read, so that its messages do not stop all learning.
+        """
 
         async def count(call: ModelCall) -> None:
             await self.spending.charge(partition.person, LEARNING, [call], self.clock.now())
 
         model = self.model()
         call = complete(model.provider, as_data(prompt), count, OPTIONS)
-        return await self.floor.while_free(call) if model.is_local else await call
+        try:
+            return await self.floor.while_free(call) if model.is_local else await call
+        except RequestWithheld:
+            if not last_try:
+                raise
+            return ""
 
     async def _reschedule(self, job: Job, delay: timedelta) -> None:
         await self.jobs.schedule(job.kind, job.key, job.payload, self.clock.now() + delay, person=job.person)

@@ -423,8 +423,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "It counts toward budgets",
         ),
         "tool_call": Stored(
-            "the audit: each tool call with its arguments, effect, decision, time and outcome, and operators' exports and "
-            "erasures",
+            "the audit: each tool call with its arguments, effect, decision, time and outcome, each use of a hook, and "
+            "operators' exports and erasures",
             f"for {KEPT.days} days",
             Fate.STAYS,
             "Its person, place and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",

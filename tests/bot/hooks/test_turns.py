@@ -13,7 +13,7 @@ from agent.events import Outcome
 from agent.hooks.models import HookedProvider
 from agent.hooks.running import Hooks
 from agent.hooks.values import Answer, Call, Hide, ModelRequest, Question, Refuse
-from agent.messages import JsonObject, ToolCall
+from agent.messages import Consent, JsonObject, ToolCall
 from agent.ports.tool_audit import AuditedCall
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.providers.scripted import Answer as Scripted
@@ -192,6 +192,21 @@ async def test_a_refused_call_does_not_run_and_the_person_reads_why_whatever_the
     assert world.shown() == [f"I sent it.\n\n{NO.sentence}"]
     assert texts.CALL_REFUSED_BY_HOOK.format(sentence=NO.sentence) in world.model.requests[1][-1].text
     assert await world.audited() == [("before_call", "refused", "hook"), ("echo", "refused", "hook")]
+
+
+async def test_the_person_reads_why_also_after_another_call_has_waited_for_them(hooked: HookedWorlds) -> None:
+    both = '[{"name": "echo", "args": {"text": "Bluefin"}}, {"name": "echo", "args": {"text": "a"}}]'
+    world = hooked([f"<execute>{both}</execute>"], before_call=to_ben)
+    async with world.serving() as turns:
+        await turns.submit(said("Tell Ann."))
+        await turns.idle()
+    (waiting,) = await world.store.consents.undecided("ann")
+    world.model.script, world.model.requests[:] = ["I sent it."], []
+    async with world.serving() as turns:  # another process goes on with it
+        await world.store.consents.decide(waiting.turn, waiting.key, "ann", Consent.GIVEN, world.clock.now())
+        await turns.idle()
+    assert world.echo.said == ["to Ben"]
+    assert world.stored()[-1].endswith(f"I sent it.\n\n{NO.sentence}")
 
 
 async def test_a_call_with_wrong_arguments_is_corrected_before_the_hook_sees_it(hooked: HookedWorlds) -> None:

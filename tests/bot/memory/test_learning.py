@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from agent.admission_terms import Authority
-from agent.errors import ProviderUnavailable
+from agent.errors import ProviderUnavailable, RequestWithheld
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place
@@ -194,8 +194,9 @@ async def test_a_model_that_is_down_is_asked_again_later() -> None:
 
 
 @pytest.mark.slow
-async def test_messages_of_which_a_model_always_makes_nonsense_do_not_stand_in_the_way_of_others() -> None:
-    world = World([*["nonsense"] * 5, tells("Rust")])
+@pytest.mark.parametrize("answer", ["nonsense", [RequestWithheld("a hook refused it")]])
+async def test_messages_that_no_model_reads_well_or_may_read_do_not_stand_in_the_way_of_others(answer: Answer) -> None:
+    world = World([*[answer] * 5, tells("Rust")])
     await world.hear("\\u0000 poison")
     for _ in range(8):
         await world.wait(timedelta(hours=1))
