@@ -52,7 +52,9 @@ async def forget(service: ForgetQuestions, call: declaration.CommandCall) -> Pan
                 if await service.stop_everywhere(asker.person.id)
                 else forgetting_texts.NOTHING_SOUGHT
             )
-        return _question(await service.forget(asker, words, replies=not keeps, tell=show_progress), keeps=keeps)
+        # What a platform without buttons has shown is text that nobody can delete.
+        replies = None if call.caller.entry_chars is None else not keeps
+        return _question(await service.forget(asker, words, replies=replies, tell=show_progress), keeps=keeps)
     subject = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
     if not subject:
         in_thread = bool(asker.thread)

@@ -168,6 +168,7 @@ def test_what_was_forgotten_is_not_found_by_the_next_process(tmp_path: Path) -> 
     assert kept.stdout.count("turquoise") >= 2
     forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n")
     assert "A search confirmed that these texts are no longer where they were stored" in forgotten.stdout
+    assert "deleting" not in forgotten.stdout, "nobody can delete what a terminal has shown"
     after = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n/threads\n")
     assert "turquoise" not in after.stdout
     files = [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()]
