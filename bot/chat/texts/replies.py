@@ -50,6 +50,7 @@ ANSWERED_ELSEWHERE = "Another process answered this question. The reply is in it
 NO_ANSWER_FROM_FIRST = "it could not answer."
 # Stands for a question that the operator's hook refused, wherever it would be read again.
 QUESTION_WITHHELD = "(A rule of the operator withheld this question.)"
+ASK_OTHERWISE = "A rule of the operator withheld this question, so I no longer have it. Ask it in other words."
 BROKEN = "Something went wrong on my side (turn {turn}). Ask again; the operator can find the reason in the log."
 THINKING = "Thinking…"
 WAITS_FOR_CONSENT = "*I need approval to use {tools}. Only the person who asked can approve it (24 hours).*"

@@ -236,7 +236,9 @@ class TurnRunner:
             claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
             await self.ledger.set_text(claim, files.spoken)
         text = files.spoken or question.text
-        checked = await hooks.before_question(text, files.quoted)
+        is_withheld = text == reply_texts.QUESTION_WITHHELD  # it is asked again, by a button
+        refused = Refuse(reply_texts.ASK_OTHERWISE)
+        checked = refused if is_withheld else await hooks.before_question(text, files.quoted)
         if isinstance(checked, Refuse):
             withheld = replace(question, text=reply_texts.QUESTION_WITHHELD)
             await self.ledger.set_text(claim, withheld.text, before=text)

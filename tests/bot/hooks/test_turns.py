@@ -125,6 +125,13 @@ async def test_a_refused_question_goes_to_no_model_is_not_stored_and_its_person_
     assert await world.audited() == [("before_question", "refused", "hook"), ("before_question", "passed", "hook")]
 
 
+async def test_a_withheld_question_that_is_asked_again_by_its_button_is_refused(hooked: HookedWorlds) -> None:
+    world = hooked(["Fine."], before_question=keeps_the_name)
+    async with world.serving() as turns:
+        assert await turns.ask(said(reply_texts.QUESTION_WITHHELD)) is Outcome.REFUSED
+    assert (world.model.requests, world.shown()) == ([], [reply_texts.ASK_OTHERWISE])
+
+
 async def test_a_replaced_question_is_what_the_model_reads_and_what_is_stored(hooked: HookedWorlds) -> None:
     async def shortens(question: Question) -> Question:
         return replace(question, text=question.text.replace("4111 1111 1111 1111", "(a card)"))
