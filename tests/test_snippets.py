@@ -19,6 +19,7 @@ import pytest
 from agent.errors import SettingsError
 from agent.spending import NANO
 from benchmarks.house_code import ROOT
+from bot.api.mcp_server.http import PATH as MCP_PATH
 from bot.app.settings import all_settings, load_settings, setting_names
 from bot.platforms.discord.slash_commands import COMMANDS
 from bot.platforms.slack.http_events import EVENTS_PATH, HEALTH_PATH
@@ -73,7 +74,7 @@ INSTALLERS: Final = {"pip": {"install"}, "pipx": {"install", "upgrade"}, "uv": {
 TERMINAL_ALONE: Final = {"deep", "fast", "file", "threads", "quit"}
 # Addresses and other things that begin as a command does.
 NO_COMMANDS: Final = {
-    *(EVENTS_PATH, HEALTH_PATH, "/livez", "/readyz", "/metrics", f"{SIGN_IN_PATH}/", "/"),
+    *(EVENTS_PATH, HEALTH_PATH, MCP_PATH, "/livez", "/readyz", "/metrics", f"{SIGN_IN_PATH}/", "/"),
     *("/audio/transcriptions", "/v1", "/v1/embeddings"),  # of OpenAI's protocol
     "/data",  # the folder of the image
     *("/files", "/out"),  # of code in the sandbox
@@ -83,6 +84,7 @@ NO_COMMANDS: Final = {
 ENVIRONMENT: Final = {
     "WIKI_TOKEN",
     "GITHUB_TOKEN",
+    "COGENCY_TOKEN",
     "COGENCY_JOKE_LIMIT",
     "HTTPS_PROXY",
     "OLLAMA_HOST",

@@ -77,7 +77,7 @@ class ApiAsking:
 
     async def models_of(self, token: ApiToken) -> tuple[str, ...]:
         """Return the names of the models that the token may choose. Raises ApiError and CogencyError."""
-        menu = await self.models.menu(Requester.wrote(await self._base(token)))
+        menu = await self.models.menu(Requester.wrote(await self.message_of(token)))
         return (USUAL_MODEL, *menu.allowed)
 
     async def conversation_of(self, token: ApiToken, question: ApiQuestion) -> str:
@@ -85,7 +85,7 @@ class ApiAsking:
         token's owner has no conversation.
         """
         if question.response:
-            known = await self.core.store.conversations.last_said(_conversation(token, question.response))
+            known = await self.core.store.conversations.last_said(conversation_id(token, question.response))
             if known is None:
                 raise no_response()
         return question.response or question.conversation or self.new_id()
@@ -95,7 +95,7 @@ class ApiAsking:
         """Prepare a question, in the conversation `name`, and forget its reply when the block ends. Raises ApiError,
         Refused and CogencyError.
         """
-        base = await self._base(token)
+        base = await self.message_of(token)
         if question.model and question.model not in await self.models_of(token):
             raise ApiError(404, api_texts.NO_MODEL.format(name=question.model), code="model_not_found", param="model")
         if (why := await self._spent(token)) is not None:
@@ -154,7 +154,7 @@ class ApiAsking:
                 log.info("open questions of programs could not be read; retrying: %s", error)
             await clock.sleep(HOLD_S)
 
-    async def _base(self, token: ApiToken) -> Incoming:
+    async def message_of(self, token: ApiToken) -> Incoming:
         """Return an empty message of the token's owner as of now. Raises ApiError and CogencyError."""
         if token.is_service:
             return message_of_service(token, self.source, self.core.clock.now())
@@ -258,7 +258,7 @@ def question_message(base: Incoming, token: ApiToken, question: ApiQuestion, nam
         base,
         event_id=id_,
         message_id=id_,
-        conversation=_conversation(token, name),
+        conversation=conversation_id(token, name),
         text=question.text,
         quoted=quoted,
         model=question.model,
@@ -266,7 +266,7 @@ def question_message(base: Incoming, token: ApiToken, question: ApiQuestion, nam
     )
 
 
-def _conversation(token: ApiToken, name: str) -> str:
+def conversation_id(token: ApiToken, name: str) -> str:
     """Conversations belong to the token's owner: to another one's name leads no id."""
     return f"{SOURCE}:{token.owner}:{name}"
 

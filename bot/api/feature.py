@@ -1,6 +1,7 @@
 """The API for programs, as a feature of the chat bot."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from agent.turn_kinds import TurnKind
 from bot.api.asking import ApiAsking
@@ -16,22 +17,31 @@ from bot.chat.kinds import TurnRule
 from bot.chat.ports import ModelChoices
 
 
-def feature(
+@dataclass(frozen=True, slots=True)
+class Api:
+    """`asking`: None at a terminal, which serves no programs."""
+
+    feature: Feature
+    asking: ApiAsking | None = None
+
+
+def open_api(
     core: Core, settings: ApiSettings, models: ModelChoices, new_secret: Callable[[], str], new_id: Callable[[], str]
-) -> Feature:
+) -> Api:
     """`new_secret`, `new_id`: as in `bot.api.tokens` and `bot.api.asking`."""
     service = TokenService(core.store.api_tokens, core.clock, new_secret)
     commands = bound_commands(PersonTokens(service, settings))
-    if core.admission is None:  # a terminal serves no programs
-        return Feature(name="api", commands=commands)
+    if core.admission is None:
+        return Api(Feature(name="api", commands=commands))
     asking = ApiAsking(core, service, models, new_id, new_id())
-    return Feature(
+    served = Feature(
         name="api",
         commands=commands,
         kinds={TurnKind.API: TurnRule(offers_actions=False, watcher=asking.replies)},
         routes=[HttpRoutes(PATH, HttpApi(asking))],
         serving=asking.serving,
     )
+    return Api(served, asking)
 
 
 def bound_commands(tokens: PersonTokens) -> tuple[BoundCommand, ...]:

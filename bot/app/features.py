@@ -8,13 +8,15 @@ bot on platforms has another one than a bot at a terminal.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 
 from agent.machine import new_id, new_secret
 from agent.ports.tools import NO_SERVERS, ToolSource
 from agent.toolbox.registry import FixedTools, Toolbox
-from bot.api import feature as api
+from bot.api.feature import open_api
+from bot.api.mcp_server import feature as mcp_server
 from bot.app import parts
-from bot.app.from_settings import access_rules
+from bot.app.from_settings import access_rules, http_address
 from bot.app.opened import Opened
 from bot.app.persona import command_names
 from bot.app.settings import Settings
@@ -43,6 +45,7 @@ from bot.operators import feature as operators
 from bot.operators.service import OperatorService
 from bot.python import feature as python
 from bot.schedules import feature as schedules
+from bot.settings.installation import DISTRIBUTION
 from bot.tools import feature as tools
 from bot.tools.approvals import ApprovalService
 from bot.tools.commands import ToolsService
@@ -118,6 +121,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     code = python.feature(
         core, settings.python, store.conversations, opened.reader, store.saved_files, parts.code_budget(settings, store)
     )
+    programs = open_api(core, settings.api, services.models, new_secret, new_id)
     listed = (
         conversations.feature(services.models, core.turns, who),
         forgetting.feature,
@@ -133,7 +137,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         code,
         models.feature(services.models),
         operators.feature(services.operators),
-        api.feature(core, settings.api, services.models, new_secret, new_id),
+        programs.feature,
     )
     if services.delivers_webhooks:
         listed = (*listed, parts.outgoing_webhooks(settings, core, store))
@@ -142,8 +146,19 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     )
     questions = QuestionService(store.open_questions, core.clock)
     tools_service = ToolsService(approvals, questions, opened.servers, core.operates)
+    every = (*listed, tools.feature(tools_service))
+    mcp = mcp_server.feature(
+        programs.asking,
+        store,
+        approvals.toolbox,
+        opened.policy.rows,
+        by_name(command for feature in every for command in feature.commands),
+        http_address(settings),
+        new_secret,
+        version(DISTRIBUTION),
+    )
     return Features(
-        all=(*listed, tools.feature(tools_service)),
+        all=(*every, mcp),
         memory=memory,
         forgetting=forgetting.service,
         tools=tools_service,

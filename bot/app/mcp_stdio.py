@@ -105,7 +105,7 @@ class TerminalUser:
     async def message(self, text: str, conversation: str) -> Incoming:
         return self.bot.message(text, conversation)
 
-    def caller(self, conversation: str) -> TerminalCaller:
+    async def caller(self, conversation: str) -> TerminalCaller:
         return TerminalCaller(self.bot, conversation)
 
     def new_conversation(self) -> str:
@@ -121,7 +121,7 @@ class TerminalUser:
             # A program wrote the question, and nobody knows from whose text.
             outcome = await self.bot.ask(question, conversation, surface, own=False)
             surface.close()
-            caller = self.caller(conversation)
+            caller = TerminalCaller(self.bot, conversation)
             waiting = (await caller.decision())[1] if outcome is None else None
         text = "".join(pieces)
         if waiting is not None and typed_actions(waiting):
@@ -132,8 +132,7 @@ class TerminalUser:
         return Answer(text, conversation, complete=outcome is not Outcome.REFUSED)
 
     def _surface(self, pieces: list[str], conversation: str, status: ShowStatus) -> "ClientSurface":
-        caller = self.caller(conversation)
-        return ClientSurface(pieces, status, caller)
+        return ClientSurface(pieces, status, TerminalCaller(self.bot, conversation))
 
 
 class ClientSurface(TerminalSurface):

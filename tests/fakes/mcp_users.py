@@ -55,7 +55,9 @@ class FakeMcpUser:
         place = Place(PersonAudience(self.person.id), self.within_team)
         return Incoming("mcp", id_, "mcp", id_, conversation, self.person, place, text, self.clock.now())
 
-    def caller(self, conversation: str) -> FakeCaller:
+    async def caller(self, conversation: str) -> FakeCaller:
+        if self.refusal:
+            raise Refused(self.refusal)
         threads = frozenset({conversation}) if conversation else frozenset[str]()
         place = Place(PersonAudience(self.person.id))
         return FakeCaller(replace(self.person, time_zone="Europe/Madrid"), place=place, conversations=threads)

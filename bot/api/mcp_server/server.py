@@ -26,9 +26,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from agent.errors import CogencyError, ToolError
 from agent.messages import JsonObject
+from agent.stored_messages import Thread
 from bot.api.mcp_server import texts
 from bot.api.mcp_server.arguments import ToolName, read_arguments, schema_of
 from bot.api.mcp_server.service import Answer, PersonalTools
+from bot.chat.texts.formatting import counted
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +115,7 @@ class _Handlers:
                 uri=f"{THREADS_URI}{quote(thread.conversation, safe='')}",
                 name=thread.title or texts.THREAD_NAME,
                 title=thread.title or texts.THREAD_TITLE,
-                description=texts.MESSAGES.format(count=thread.messages, date=f"{thread.last:%Y-%m-%d}"),
+                description=_about(thread),
                 mime_type=MARKDOWN,
             )
             for thread in threads
@@ -263,6 +265,11 @@ def _can_elicit(context: Context) -> bool:
     known = context.session.client_capabilities
     elicitation = None if known is None else known.elicitation
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def _about(thread: Thread) -> str:
+    messages = counted(thread.messages, "message", "messages")
+    return texts.MESSAGES.format(messages=messages, date=f"{thread.last:%Y-%m-%d}")
 
 
 def _answered(answer: Answer) -> types.CallToolResult:

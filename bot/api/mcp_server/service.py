@@ -81,7 +81,7 @@ class McpUser(Protocol):
         """Return a new message of theirs, as in their direct messages with the bot, with the rights they have now."""
         ...
 
-    def caller(self, conversation: str) -> Caller:
+    async def caller(self, conversation: str) -> Caller:
         """Return them as the user of a command. `conversation`: what "this thread" means."""
         ...
 
@@ -192,8 +192,7 @@ class PersonalTools:
 
     async def memory(self) -> str:
         """Return what the bot remembers about the person. Raises Refused and StoreError."""
-        await self.user.message("", "")
-        call = CommandCall(words="", caller=self.user.caller(""))
+        call = CommandCall(words="", caller=await self.user.caller(""))
         return _panel_text(await self.commands["memory"].run(call))
 
     async def preview_forget(self, what: str, thread: str, *, related: bool, asks: bool) -> ForgetPreview:
@@ -201,8 +200,7 @@ class PersonalTools:
 
         `asks`: the client asks the person itself, and no model passes the confirmation on.
         """
-        await self.user.message("", "")
-        panel = await self.commands["forget"].run(CommandCall(words=what, caller=self.user.caller(thread)))
+        panel = await self.commands["forget"].run(CommandCall(words=what, caller=await self.user.caller(thread)))
         return await self._preview(panel, thread, related=related, asks=asks)
 
     async def forget(self, confirmation: str, *, asked: bool) -> ForgetPreview:
@@ -211,9 +209,8 @@ class PersonalTools:
         `asked`: the client has asked the person, as `preview_forget` was told. Raises Refused if the confirmation is
         not valid (any more), and CogencyError.
         """
-        await self.user.message("", "")
         token, thread = await self._take(confirmation, asked=asked)
-        call = CommandCall(words=token, caller=self.user.caller(thread), pressed=True)
+        call = CommandCall(words=token, caller=await self.user.caller(thread), pressed=True)
         panel = await self.commands["forget"].run(call)
         done = await self._preview(panel, thread, related=False, asks=asked)
         if done.confirmation or done.refused:
@@ -228,7 +225,7 @@ class PersonalTools:
         return ForgetPreview(_panel_text(panel), confirmation)
 
     async def _issue(self, token: str, thread: str, *, asks: bool) -> str:
-        person = self.user.caller(thread).person.id
+        person = (await self.user.caller(thread)).person.id
         plain = json.dumps({"token": token, "thread": thread}, ensure_ascii=False).encode()
         confirmation = f"{urlsafe_b64encode(plain).decode()}.{self.new_secret()}"
         expires = self.clock.now() + texts.CONFIRM_TIME
@@ -238,7 +235,7 @@ class PersonalTools:
 
     async def _take(self, confirmation: str, *, asked: bool) -> tuple[str, str]:
         """Use up a confirmation; return what it agreed to, and the thread that it means. Raises Refused."""
-        person, preferences = self.user.caller("").person.id, self.store.preferences
+        person, preferences = (await self.user.caller("")).person.id, self.store.preferences
         stored = (await preferences.all_of(person)).get(CONFIRMATION, "")
         expires, _, digest = stored.partition(" ")
         is_right = compare_digest(

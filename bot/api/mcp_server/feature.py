@@ -1,0 +1,88 @@
+"""The MCP server over HTTP, as a feature of the chat bot."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Final
+
+from agent.ports.api_tokens import ApiToken
+from agent.tool_policy import PolicyRow
+from agent.toolbox.registry import Toolbox
+from bot.api.asking import ApiAsking
+from bot.api.mcp_server import texts
+from bot.api.mcp_server.service import PersonalTools, Repositories, no_groups
+from bot.api.mcp_server.token_user import TokenUser, call_rates
+from bot.chat.access.admission import RateCounter
+from bot.chat.commands.declaration import BoundCommands
+from bot.chat.feature import Feature
+from bot.chat.http_routes import HttpRoutes
+from bot.settings.installation import command_for
+
+log = logging.getLogger(__name__)
+
+NAME: Final = "mcp_server"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenAccess:
+    """Implements `TokenClients`. `rates`: see `TokenUser`."""
+
+    asking: ApiAsking
+    store: Repositories
+    toolbox: Toolbox
+    rows: Sequence[PolicyRow]
+    commands: BoundCommands
+    new_secret: Callable[[], str]
+    rates: RateCounter
+
+    async def authenticate(self, secret: str) -> ApiToken | None:
+        return await self.asking.tokens.authenticate(secret)
+
+    def open(self, token: ApiToken) -> PersonalTools:
+        readers = self.asking.core.readers
+        return PersonalTools(
+            user=TokenUser(self.asking, token, self.rates),
+            store=self.store,
+            toolbox=self.toolbox,
+            rows=self.rows,
+            commands=self.commands,
+            clock=self.asking.core.clock,
+            new_secret=self.new_secret,
+            groups_of=no_groups if readers is None else readers.groups_of,
+        )
+
+
+def feature(
+    asking: ApiAsking | None,
+    store: Repositories,
+    toolbox: Toolbox,
+    rows: Sequence[PolicyRow],
+    commands: BoundCommands,
+    address: str,
+    new_secret: Callable[[], str],
+    version: str,
+) -> Feature:
+    """`asking`: None at a terminal. `address`: at which programs reach the bot, "" where they cannot. `commands`: those
+    of all features. `version`: of this program.
+    """
+    if asking is None or not address:
+        return Feature(name=NAME)
+    if find_spec("mcp") is None:
+        log.info("%s", texts.NOT_SERVED.format(command=command_for("mcp")))
+        return Feature(name=NAME)
+    from bot.api.mcp_server.http import PATH, HttpClients, McpHttp  # noqa: PLC0415 -- an extra
+    from bot.api.mcp_server.server import mcp_server  # noqa: PLC0415 -- an extra
+
+    tokens = TokenAccess(
+        asking=asking,
+        store=store,
+        toolbox=toolbox,
+        rows=rows,
+        commands=commands,
+        new_secret=new_secret,
+        rates=call_rates(),
+    )
+    core = asking.core
+    app = McpHttp(mcp_server(HttpClients(tokens), version), tokens, address, core.clock, core.telemetry)
+    return Feature(name=NAME, routes=[HttpRoutes(PATH, app)], serving=app.serving)
