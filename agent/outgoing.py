@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from agent.admission_terms import Whose
 from agent.messages import JsonObject
 
 TRIED_FOR: Final = timedelta(hours=24)  # How long an event is tried: longer than most outages
@@ -22,6 +23,12 @@ class OutgoingEvent(StrEnum):
     """A turn ended, with an answer or without one."""
     FEEDBACK_GIVEN = "feedback.given"
     """A reader judged an answer, or took their verdict back."""
+    TOOL_CALLED = "tool.called"
+    """A tool call ended, or did not run because it was refused."""
+    CONSENT_ASKED = "consent.asked"
+    """A turn waits for its asker, who decides about tool calls."""
+    BUDGET_NEAR = "budget.near"
+    """Most of a day's budget is spent."""
     FORGOTTEN = "forgotten"
     """Messages, or what was known from them, were erased."""
 
@@ -41,6 +48,24 @@ class Subscription:
     def wants(self, event: OutgoingEvent, place: frozenset[str]) -> bool:
         """Return whether it wants this event there. `place`: all ids of the place."""
         return event in self.events and (not self.places or not self.places.isdisjoint(place))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearBudget:
+    """A budget of which most is spent today. `owner`: of the preferences with its changes; `id`: of the person, channel
+    or workspace, "" for everyone; `source`: the workspace of a channel or a person. Limits are None if there are none.
+    """
+
+    whose: Whose
+    owner: str
+    id: str
+    source: str
+    percent: int
+    tokens: int
+    token_limit: int | None
+    dollars: float
+    dollar_limit: float | None
+    resets: datetime
 
 
 @dataclass(frozen=True, slots=True)

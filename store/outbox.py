@@ -20,6 +20,8 @@ import sqlalchemy as sa
 from sqlalchemy import Index
 from sqlmodel import Field
 
+from agent.admission_terms import Whose
+from agent.consents import CONSENT_TIME
 from agent.incoming import Incoming
 from agent.memory import forgetting_plans as plans
 from agent.memory.audience import WIDE, AudienceKind, label
@@ -30,6 +32,7 @@ from agent.outgoing import (
     TRIED_FOR,
     Delivery,
     FailedDelivery,
+    NearBudget,
     OutgoingEvent,
     Subscription,
     TurnWords,
@@ -38,6 +41,7 @@ from agent.outgoing import (
 from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
 from agent.stored_messages import Author
 from agent.turn_records import Closing
+from store import preferences
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
 from store.job_queue import job
 from store.json_columns import json_text
@@ -87,6 +91,7 @@ delivery: Final = metadata.tables["outgoing_delivery"]
 
 MAX_TURNS: Final = 500  # Ids in one event: more turns that are forgotten at once make several events
 BATCH: Final = 10_000  # Ids in one statement
+BUDGET_KEY: Final = "budget"
 FORGOTTEN_KEY: Final = "forgotten"
 
 # Statements are built once: building one takes longer than running it. Values are passed at execution.
@@ -107,6 +112,11 @@ def _subscriptions(connection: sa.Connection) -> list[Subscription]:
         Subscription(row.name, frozenset(map(OutgoingEvent, row.events.split())), frozenset(row.places.split()))
         for row in connection.execute(_ENABLED)
     ]
+
+
+def is_wanted(connection: sa.Connection, event: OutgoingEvent) -> bool:
+    """Whether any row wants this event, in whatever place."""
+    return any(event in row.events for row in _subscriptions(connection))
 
 
 def place_ids(source: str, channel: str, audience: str) -> frozenset[str]:
@@ -192,6 +202,71 @@ def _where(number: int, source: str, channel: str, conversation: str, person: st
     return {"turn": number, "source": source, "channel": channel, "conversation": conversation, "person": person}
 
 
+def tool_called(connection: sa.Connection, call: sa.RowMapping, now: datetime) -> None:
+    """`call`: its row of the audit, which has ended. Nothing for one whose turn was forgotten."""
+    rows = [row for row in _subscriptions(connection) if OutgoingEvent.TOOL_CALLED in row.events]
+    if not rows or call["turn"] is None:
+        return
+    columns = sa.select(turn.c.source, turn.c.channel, turn.c.conversation, turn.c.person)
+    asked = connection.execute(columns.where(turn.c.id == call["turn"])).one()
+    place = place_ids(asked.source, asked.channel, call["audience"])
+    if wanting := [row for row in rows if row.wants(OutgoingEvent.TOOL_CALLED, place)]:
+        plain = ("tool", "effect", "decision", "decided_by", "outcome", "ms", "size")
+        data: JsonObject = {
+            **_where(call["turn"], asked.source, asked.channel, asked.conversation, asked.person),
+            "call": call["id"],
+            **{name: call[name] for name in plain},
+        }
+        happened = _Happened(OutgoingEvent.TOOL_CALLED, asked.conversation, data, call["turn"], asked.person)
+        _add(connection, wanting, happened, now)
+
+
+def consent_asked(
+    connection: sa.Connection, number: int, asked: Incoming, tools: Collection[str], until: datetime
+) -> None:
+    """`tools`: those whose calls wait for a decision."""
+    audience = label(asked.place.audience)
+    place = place_ids(asked.source, asked.channel, audience)
+    rows = [row for row in _subscriptions(connection) if row.wants(OutgoingEvent.CONSENT_ASKED, place)]
+    if not rows:
+        return
+    data: JsonObject = {
+        **_where(number, asked.source, asked.channel, asked.conversation, asked.person.id),
+        "tools": [*sorted(tools)],
+        "until": until.isoformat(),
+    }
+    happened = _Happened(OutgoingEvent.CONSENT_ASKED, asked.conversation, data, number, asked.person.id)
+    _add(connection, rows, happened, until - CONSENT_TIME)
+
+
+NEAR: Final = "budget.near"  # The preference with the day for which a budget's event was stored
+
+
+def budget_near(connection: sa.Connection, near: NearBudget, now: datetime) -> None:
+    place = frozenset({near.source, f"{near.source}:{near.id}", near.id})
+    rows = [row for row in _subscriptions(connection) if row.wants(OutgoingEvent.BUDGET_NEAR, place)]
+    if not rows:
+        return
+    name, day = f"{NEAR} {near.source}".strip(), now.date().isoformat()
+    in_order(connection, f"{near.owner} {name}")
+    if preferences.chosen(connection, near.owner).get(name) == day:
+        return
+    preferences.choose(connection, near.owner, name, day)
+    data: JsonObject = {
+        "whose": near.whose,
+        "id": near.id,
+        "source": near.source,
+        "percent": near.percent,
+        "tokens": near.tokens,
+        "token_limit": near.token_limit,
+        "dollars": near.dollars,
+        "dollar_limit": near.dollar_limit,
+        "resets": near.resets.isoformat(),
+    }
+    person = near.id if near.whose is Whose.PERSON else ""
+    _add(connection, rows, _Happened(OutgoingEvent.BUDGET_NEAR, BUDGET_KEY, data, person=person), now)
+
+
 # Forgetting.
 
 _SCOPES: Final[Mapping[type, str]] = {
@@ -219,7 +294,7 @@ def turns_to_erase(connection: sa.Connection, audiences: Mapping[int, str]) -> E
     """Call it before the rows are deleted. `audiences`: labels by turn, "" where no message is erased. Nothing is read
     without rows that want to hear of it.
     """
-    if not any(OutgoingEvent.FORGOTTEN in row.events for row in _subscriptions(connection)):
+    if not is_wanted(connection, OutgoingEvent.FORGOTTEN):
         return ErasedTurns({})
     places = dict[int, frozenset[str]]()
     for batch in _batches(audiences):
@@ -381,6 +456,7 @@ def words(connection: sa.Connection, number: int) -> TurnWords | None:
 
 class SqlOutbox(SqlStore):
     next = reads(next_delivery)
+    budget_near = writes(budget_near)
     delivered = writes(delivered)
     attempted = writes(attempted)
     give_up = writes(give_up)

@@ -22,10 +22,11 @@ from sqlmodel import Field
 
 from agent.errors import LeaseLost
 from agent.messages import Json
+from agent.outgoing import OutgoingEvent
 from agent.ports.tool_audit import AuditedCall, CallEnd
 from agent.tool_policy import DecidedBy
 from agent.turn_records import Claim
-from store import preferences
+from store import outbox, preferences
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, row_id, writes
 from store.message_tables import person
 from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
@@ -85,7 +86,19 @@ def audit(connection: sa.Connection, call: AuditedCall, claim: Claim | None = No
         if call.outcome == CallEnd.NOT_RUN and (known := _same(connection, values)) is not None:
             return known
     connection.execute(sa.delete(tool_call).where(tool_call.c.time < call.time - KEPT))
-    return row_id(connection.execute(sa.insert(tool_call).values(**values)))
+    id_ = row_id(connection.execute(sa.insert(tool_call).values(**values)))
+    if call.outcome == CallEnd.NOT_RUN:
+        _send(connection, id_)
+    return id_
+
+
+def _send(connection: sa.Connection, id_: int) -> None:
+    """Store the event of a call that has ended. Changes of the policy and actions of operators have no turn."""
+    if not outbox.is_wanted(connection, OutgoingEvent.TOOL_CALLED):
+        return
+    row = connection.execute(_ROWS.where(tool_call.c.id == id_)).mappings().one_or_none()
+    if row is not None:
+        outbox.tool_called(connection, row, row["time"] + timedelta(milliseconds=row["ms"] or 0))
 
 
 def _same(connection: sa.Connection, values: Mapping[str, object]) -> int | None:
@@ -108,6 +121,7 @@ def audit_change(
 def end_call(connection: sa.Connection, id_: int, ms: int, size: int, outcome: str) -> None:
     """Store how the call of this row ended; `outcome` holds no words."""
     connection.execute(sa.update(tool_call).where(tool_call.c.id == id_).values(ms=ms, size=size, outcome=outcome))
+    _send(connection, id_)
 
 
 def newest(connection: sa.Connection, limit: int, before: int | None = None) -> list[AuditedCall]:

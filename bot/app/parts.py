@@ -190,7 +190,9 @@ async def open_policy(settings: Settings, store: Store) -> AsyncGenerator[Approv
 
 
 def budget_allowances(settings: Settings, store: Store) -> BudgetAllowances:
-    return BudgetAllowances(budgets(settings), store.spending, store.preferences, CLOCK)
+    return BudgetAllowances(
+        budgets(settings), store.spending, store.preferences, CLOCK, on_near=store.outbox.budget_near
+    )
 
 
 def budget_service(settings: Settings, store: Store) -> BudgetService:

@@ -5,19 +5,25 @@ Spending is known once a turn has ended, so turns that run when a budget is reac
 count in tokens only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final
 
+from cachetools import LRUCache
+
 from agent.admission_terms import Whose
+from agent.errors import StoreError
 from agent.incoming import Incoming, person_source
 from agent.messages import ModelCall
+from agent.outgoing import NearBudget
 from agent.ports.clock import Clock
 from agent.ports.preferences import Preferences
 from agent.ports.spending import Spending
 from agent.spending import (
     APP,
+    NANO,
     WORKSPACE,
     By,
     Money,
@@ -28,7 +34,7 @@ from agent.spending import (
 from bot.budgets import texts as budgets_texts
 from bot.budgets.report import FooterStyle, footer
 from bot.chat.access.place_rules import place_owner
-from bot.chat.caches import ExpiringCache
+from bot.chat.caches import MAX_ENTRIES, ExpiringCache
 from bot.chat.notes import EndedTurn, NoteLine
 from bot.chat.texts.formatting import counted, local_moment, money
 
@@ -86,6 +92,16 @@ def exceeded(spent: Spent, budget: Budget) -> str | None:
     if budget.money is not None and spent.cost >= budget.money:
         return money(budget.money)
     return None
+
+
+NEAR: Final = 0.8  # The share of a budget that is worth a word to those who could raise it
+
+
+def share(spent: Spent, budget: Budget) -> float:
+    """Return the largest share of a limit that is spent; at most 9.99, and 0 without limits."""
+    limits = (tokens_spent(spent), budget.tokens), (spent.cost, budget.money)
+    shares = [1.0 if not limit else used / limit for used, limit in limits if limit is not None]
+    return min(max(shares, default=0.0), 9.99)
 
 
 def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone: str = "") -> str | None:
@@ -161,10 +177,14 @@ class BudgetAccount:
 
 @dataclass(slots=True)
 class BudgetAllowances:
+    """`on_near`: receives a budget of which NEAR is spent, at least once a day; None: nobody hears of it."""
+
     usual: Budgets
     spending: Spending
     preferences: Preferences
     clock: Clock
+    on_near: Callable[[NearBudget, datetime], Awaitable[None]] | None = None
+    _told: LRUCache[tuple[BudgetAccount, datetime], bool] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
     _apps: ExpiringCache[Mapping[str, str]] = field(init=False)
     _totals: dict[Whose, tuple[float, SpendingPeriod, list[Total]]] = field(
         default_factory=dict[Whose, tuple[float, SpendingPeriod, list[Total]]]
@@ -211,9 +231,34 @@ class BudgetAllowances:
         if usual == UNLIMITED:
             return None
         spent = await self.spent(account, now) + uncounted
+        await self._tell_if_near(account, spent, usual, now)
         if exceeded(spent, usual) is None:
             return None
         return over_budget(spent, await self.agreed(account), account.whose, now, zone)
+
+    async def _tell_if_near(self, account: BudgetAccount, spent: Spent, usual: Budget, now: datetime) -> None:
+        resets = midnight(now)
+        if self.on_near is None or share(spent, usual) < NEAR or (account, resets) in self._told:
+            return
+        agreed = await self.agreed(account)
+        if (spent_share := share(spent, agreed)) < NEAR:
+            return
+        source = person_source(account.id) if account.whose is Whose.PERSON else account.source
+        near = NearBudget(
+            whose=account.whose,
+            owner=account.owner,
+            id=account.id,
+            source=source,
+            percent=int(100 * spent_share),
+            tokens=tokens_spent(spent),
+            token_limit=agreed.tokens,
+            dollars=spent.cost / NANO,
+            dollar_limit=None if agreed.money is None else agreed.money / NANO,
+            resets=resets,
+        )
+        with suppress(StoreError):  # the question is answered all the same, and the next one tries again
+            await self.on_near(near, now)
+            self._told[account, resets] = True
 
     async def usually(self, account: BudgetAccount) -> Budget:
         """Return the default budget, without changes by `/budget`. Raises StoreError."""

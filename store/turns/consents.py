@@ -82,6 +82,13 @@ def resume_if_decided(connection: sa.Connection, number: int) -> bool:
     return True
 
 
+def awaited_tools(connection: sa.Connection, number: int) -> list[str]:
+    """The tools whose calls wait for a decision, one for each call."""
+    progress = connection.execute(sa.select(turn.c.progress).where(turn.c.id == number)).scalar_one()
+    known = decided(connection, number)
+    return [call.name for key, call in decode(progress).awaited.items() if key not in known]
+
+
 _DECIDED: Final = sa.select(consent.c.call, consent.c.word).where(consent.c.turn == sa.bindparam("of_turn"))
 
 

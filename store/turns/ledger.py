@@ -322,7 +322,10 @@ def release(connection: sa.Connection, claim: Claim) -> None:
 def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
     """Let the turn wait until a time; meanwhile it does not block other turns of its conversation."""
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _DISCOUNT)
-    consents.resume_if_decided(connection, claim.turn)  # the asker may have decided already, or the turn was stopped
+    # The asker may have decided already, or the turn was stopped.
+    if not consents.resume_if_decided(connection, claim.turn):
+        tools = consents.awaited_tools(connection, claim.turn)
+        outbox.consent_asked(connection, claim.turn, claim.incoming, tools, until)
 
 
 MAX_KNOWN: Final = 10_000  # Channels whose label is cached; for others the next message costs one query

@@ -6,13 +6,17 @@ from datetime import timedelta
 
 import pytest
 
+from agent.admission_terms import Whose
+from agent.consents import CONSENT_TIME
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.memory.forgetting_plans import Deleted, Everything, OneReply
-from agent.messages import ModelCall, Usage
-from agent.outgoing import CLEANUP, FAILED_KEPT, Delivery, OutgoingEvent, Subscription, job_kind
+from agent.messages import Consent, ModelCall, ToolCall, Usage
+from agent.outgoing import CLEANUP, FAILED_KEPT, Delivery, NearBudget, OutgoingEvent, Subscription, job_kind
+from agent.ports.tool_audit import AuditedCall, CallEnd
+from agent.progress import Progress, RoundStep, encode
 from agent.shown_replies import ReplyVerdict
 from agent.turn_records import Claim, Claiming, Closing
 from store.data_subjects import PersonSubject, data_subjects_in
@@ -24,6 +28,8 @@ ALL = frozenset(OutgoingEvent)
 NOW = START + timedelta(hours=1)
 TEAM = Place(TeamAudience("slack:T1"), within_team="slack:T1")
 WORKER = "worker"
+SEND, BOOK = ToolCall("send", {"text": "Hello."}), ToolCall("book", {"seats": 2})
+UNTIL = NOW + timedelta(days=1)
 
 
 async def subscribed(
@@ -59,6 +65,12 @@ async def jobs(store: Store, row: str = "crm") -> list[str]:
         found.append(job.key)
         await store.jobs.finish(job)
     return found
+
+
+def asks(*calls: ToolCall) -> Progress:
+    """Of a turn that waits for decisions about these calls."""
+    awaited = (Consent.AWAITED,) * len(calls)
+    return Progress((RoundStep(calls=calls, results=(None,) * len(calls), consents=awaited, time=NOW),))
 
 
 async def test_a_finished_turn_waits_for_each_row_with_ids_and_counts_and_no_words(store: Store) -> None:
@@ -287,3 +299,128 @@ async def test_a_job_of_a_killed_process_is_given_to_the_next_at_once_if_it_is_a
     again = await store.jobs.claim(kinds, WORKER, NOW, LEASE)
     assert (again is None) is store.database.is_shared
     assert (await store.jobs.claim(kinds, WORKER, NOW + LEASE, LEASE)) is not None
+
+
+CALL = AuditedCall(NOW, "ann", "channel", "team:slack:T1", "mail.send", '{"to": "quetzal"}', "acts", "asked", "asker")
+
+
+async def test_a_tool_call_is_an_event_once_it_has_ended_or_was_refused_without_its_arguments(store: Store) -> None:
+    await subscribed(store, "crm", events=frozenset({OutgoingEvent.TOOL_CALLED}))
+    await store.ledger.accept(said("send it", place=TEAM))
+    claim = await claimed(store)
+    id_ = await store.audit.add(CALL, claim)
+    assert await waiting(store) == []
+    await store.audit.end(id_, 1_500, 70, "success")
+    for _ in range(2):
+        await store.audit.add(replace(CALL, outcome=CallEnd.NOT_RUN, decision="refused", call="2.1"), claim)
+    ran, refused = await waiting(store)
+    assert ran.time == NOW + timedelta(seconds=1.5)
+    assert ran.data == {
+        "turn": claim.turn,
+        "source": "test",
+        "channel": "channel",
+        "conversation": "thread",
+        "person": "ann",
+        "call": id_,
+        "tool": "mail.send",
+        "effect": "acts",
+        "decision": "asked",
+        "decided_by": "asker",
+        "outcome": "success",
+        "ms": 1_500,
+        "size": 70,
+    }
+    assert (refused.data["decision"], refused.data["outcome"], refused.data["ms"]) == ("refused", "not run", None)
+    unended = await store.audit.add(CALL, claim)
+    await store.forgetting.forget(Everything("ann"), NOW)
+    await store.audit.end(unended, 1, 1, "success")
+    assert await waiting(store) == []
+
+
+async def test_a_hook_a_change_of_the_policy_and_a_call_elsewhere_are_no_events(store: Store) -> None:
+    await subscribed(store, "crm", events=frozenset({OutgoingEvent.TOOL_CALLED}), places=["slack:T2"])
+    await store.ledger.accept(said("send it", place=TEAM))
+    claim = await claimed(store)
+    await store.audit.end(await store.audit.add(CALL, claim), 1, 1, "success")
+    await subscribed(store, "crm", events=frozenset({OutgoingEvent.TOOL_CALLED}))
+    await store.audit.add(replace(CALL, tool="before_call", decided_by="hook", outcome="success", ms=1), claim)
+    await store.audit.add(replace(CALL, tool="", outcome=CallEnd.NOT_RUN))
+    assert await waiting(store) == []
+
+
+async def test_a_turn_that_waits_for_its_asker_is_an_event_with_the_tools_and_until_when(store: Store) -> None:
+    await subscribed(store, "crm", events=frozenset({OutgoingEvent.CONSENT_ASKED}))
+    asked = said("send it")
+    await store.ledger.accept(asked)
+    claim = await claimed(store)
+    await store.ledger.save(claim, progress=encode(asks(SEND, BOOK)))
+    await store.ledger.put_aside(claim, UNTIL)
+    (delivery,) = await waiting(store)
+    assert delivery.time == UNTIL - CONSENT_TIME
+    assert delivery.data["tools"] == sorted([SEND.name, BOOK.name])
+    assert (delivery.data["turn"], delivery.data["person"]) == (claim.turn, "ann")
+    assert delivery.data["until"] == UNTIL.isoformat()
+
+
+async def test_a_turn_whose_calls_were_decided_meanwhile_asks_for_nothing(store: Store) -> None:
+    await subscribed(store, "crm", events=frozenset({OutgoingEvent.CONSENT_ASKED}))
+    await store.ledger.accept(said("send it"))
+    claim = await claimed(store)
+    progress = asks(SEND)
+    await store.ledger.save(claim, progress=encode(progress))
+    (key,) = progress.awaited
+    await store.consents.decide(claim.turn, key, "ann", Consent.GIVEN, NOW)
+    await store.ledger.put_aside(claim, UNTIL)
+    assert await waiting(store) == []
+
+
+def near(whose: Whose, owner: str, id_: str, source: str = "") -> NearBudget:
+    resets = NOW + timedelta(hours=14)
+    return NearBudget(
+        whose=whose,
+        owner=owner,
+        id=id_,
+        source=source,
+        percent=85,
+        tokens=850,
+        token_limit=1_000,
+        dollars=0.5,
+        dollar_limit=None,
+        resets=resets,
+    )
+
+
+async def test_a_budget_that_is_nearly_spent_is_an_event_once_a_day(store: Store) -> None:
+    await subscribed(store, "crm", events=frozenset({OutgoingEvent.BUDGET_NEAR}))
+    of_ann = near(Whose.PERSON, "slack:T1:U1", "slack:T1:U1", "slack:T1")
+    for now in (NOW, NOW, NOW + timedelta(days=1)):
+        await store.outbox.budget_near(of_ann, now)
+    for source in ("slack:T1", "slack:T2"):
+        await store.outbox.budget_near(near(Whose.CHANNEL, "channel:C1", "C1", source), NOW)
+    first, second, *of_channel = await waiting(store, key="budget")
+    assert first.data == {
+        "whose": "person",
+        "id": "slack:T1:U1",
+        "source": "slack:T1",
+        "percent": 85,
+        "tokens": 850,
+        "token_limit": 1_000,
+        "dollars": 0.5,
+        "dollar_limit": None,
+        "resets": of_ann.resets.isoformat(),
+    }
+    assert second.time - first.time == timedelta(days=1)
+    assert [each.data["source"] for each in of_channel] == ["slack:T1", "slack:T2"]
+    await store.outbox.budget_near(of_ann, NOW + timedelta(days=2))
+    await store.forgetting.forget(Everything("slack:T1:U1"), NOW)
+    assert await waiting(store, key="budget") == []
+
+
+@pytest.mark.parametrize(("place", "count"), [("slack:T1", 3), ("slack:T1:C1", 1), ("slack:T2", 0)])
+async def test_a_row_of_some_places_hears_of_their_budgets_alone(store: Store, place: str, count: int) -> None:
+    await subscribed(store, "crm", places=[place])
+    await store.outbox.budget_near(near(Whose.PERSON, "slack:T1:U1", "slack:T1:U1", "slack:T1"), NOW)
+    await store.outbox.budget_near(near(Whose.CHANNEL, "channel:C1", "C1", "slack:T1"), NOW)
+    await store.outbox.budget_near(near(Whose.WORKSPACE, "workspace:slack:T1", "slack:T1"), NOW)
+    await store.outbox.budget_near(near(Whose.EVERYONE, "everyone", ""), NOW)
+    assert len(await waiting(store, key="budget")) == count

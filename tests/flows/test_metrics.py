@@ -25,6 +25,8 @@ from bot.chat.jobs import JobWorker
 from bot.chat.telemetry import ShardLeft, ShardTaken
 from bot.operators.metrics import Metrics
 from bot.operators.texts import METRICS
+from bot.webhooks.outgoing.sending import NotReceived, Received
+from tests.bot.webhooks.outgoing.test_service import bench
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.incoming import said
@@ -230,6 +232,18 @@ def test_connections_that_a_process_takes_are_counted_by_how_it_came_by_them() -
     assert taken == [2, 1]
     held = [value(samples, "shard_held", platform="discord", shard=str(number)) for number in range(3)]
     assert held == [1, None, 1]
+
+
+async def test_attempts_to_deliver_webhooks_are_counted_by_webhook_and_outcome() -> None:
+    metrics = Metrics(CLOCK, "1")
+    made = await bench(lambda number: NotReceived("no answer") if number == 0 else Received())
+    await made.finish(said("where is it?"))
+    await made.work_for(timedelta(hours=1))
+    for each in made.told:
+        metrics.record(each)
+    samples = read(metrics.page().decode())
+    counts = [value(samples, "webhooks_sent_total", webhook="crm", outcome=end) for end in ("failed", "delivered")]
+    assert counts == [1, 1]
 
 
 def test_each_metric_is_asserted_in_a_flow() -> None:
