@@ -124,6 +124,8 @@ class Incoming:
     own: bool = True
     """The text is the person's own; False: the words of a schedule or a notice, which a model may have written."""
     kind: TurnKind = TurnKind.QUESTION
+    hook: str = ""
+    """The name of the webhook whose event began the turn."""
     schedule: int | None = None
     """The number of the schedule that began the turn, or that a notice is about."""
 

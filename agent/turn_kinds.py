@@ -25,11 +25,20 @@ class TurnKind(StrEnum):
 
     API = "api"
     """A program asked, as a person or as a service, and waits for the answer; nobody sees buttons or questions."""
+    EVENT = "event"
+    """A text about what another program reported is posted; no model is called."""
+    EVENT_QUESTION = "event_question"
+    """An operator's question about such an event, which nobody asked just now."""
 
     @property
     def asks_nobody(self) -> bool:
         """No person can be asked for approval, or for what a tool needs to know."""
-        return self is TurnKind.API
+        return self is TurnKind.API or self.begun_by_event
+
+    @property
+    def begun_by_event(self) -> bool:
+        """Another program began it: there is no person behind it who could be asked, or whose rights could count."""
+        return self in {TurnKind.EVENT, TurnKind.EVENT_QUESTION}
 
     @property
     def is_asked(self) -> bool:

@@ -23,6 +23,7 @@ from store import (
     tool_accounts,
     tool_calls,
     turn_tables,
+    webhook_events,
     working_sets,
 )
 from store.memory import fact_index, fact_store
@@ -56,5 +57,6 @@ __all__ = [
     "tool_accounts",
     "tool_calls",
     "turn_tables",
+    "webhook_events",
     "working_sets",
 ]

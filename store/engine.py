@@ -37,6 +37,7 @@ from agent.ports.shared_rates import SharedRates
 from agent.ports.spending import CodeTime, Spending
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tool_audit import ToolAudit
+from agent.ports.webhooks import WebhookEvents
 from agent.recall_query import Hit, RecallQuery
 from agent.schedules.port import Schedules
 from store.api_tokens import SqlApiTokens
@@ -83,6 +84,7 @@ from store.tool_calls import SqlToolAudit
 from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
 from store.turns.open_questions import SqlOpenQuestions
+from store.webhook_events import SqlWebhookEvents
 from store.working_sets import SqlWorkingSet
 
 P = ParamSpec("P")
@@ -383,6 +385,7 @@ class Store:
     summaries: Summaries
     tool_accounts: ToolAccounts
     api_tokens: ApiTokens
+    webhook_events: WebhookEvents
     audit: ToolAudit
     operator_sessions: OperatorSessions
     outbox: Outbox
@@ -632,6 +635,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlSummaries(database),
         SqlToolAccounts(database),
         SqlApiTokens(database),
+        SqlWebhookEvents(database, erased_ids, notifier),
         SqlToolAudit(database),
         SqlOperatorSessions(database),
         SqlOutbox(database),

@@ -32,7 +32,7 @@ Row: TypeAlias = Mapping[Any, Any]
 _OF_TURN: Final = ("source", "event_id", "channel", "message_id", "conversation", "schedule")
 _OF_QUESTION: Final = ("text", "time", "permalink")
 # Fields of Incoming that the payload stores under the same names.
-_KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model", "own")
+_KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model", "own", "hook")
 
 
 def payload(incoming: Incoming) -> str:
@@ -102,6 +102,7 @@ def _incoming(row: Row, values: Mapping[str, Any]) -> Incoming:
         organization=values.get("organization", ""),
         model=values.get("model", ""),
         own=values.get("own", True),
+        hook=values.get("hook", ""),
     )
 
 

@@ -51,6 +51,8 @@ RUN_BY: Final[Mapping[tuple[str, str], str]] = {
     ("docs/slack.md", "toml"): "tests/bot/app/test_slack_apps.py",
     ("docs/terminal.md", "text"): "tests/flows/test_terminal_page.py",
     ("docs/tools.md", "json"): "tests/flows/test_tools_page.py",
+    ("docs/webhooks.md", "toml"): "tests/bot/webhooks/test_config.py",
+    ("docs/webhooks.md", "yaml"): "tests/flows/test_webhooks_service.py",
     ("docs/tools.md", "markdown"): "tests/flows/test_tools_page.py",
     ("docs/tools.md", "python"): "tests/flows/test_tools_page.py",
     ("docs/tools.md", "text"): "tests/flows/test_tools_page.py",
@@ -82,6 +84,7 @@ NO_COMMANDS: Final = {
 }
 # Names that are not ours: of an example, of the system, of Ollama.
 ENVIRONMENT: Final = {
+    "SHOP_SECRET",
     "WIKI_TOKEN",
     "GITHUB_TOKEN",
     "COGENCY_TOKEN",

@@ -236,12 +236,18 @@ class Toolbox:
         self._known: LRUCache[tuple[int, ...], tuple[tuple[Tool, ...], Registry]] = LRUCache(MAX_REGISTRIES)
         self._registry_of(self._core)  # errors in it are raised at the start
 
-    def registry(self, asker: Asker, *, reads_only: bool = False) -> Registry:
-        """Return the current tools of this person in this place; with `reads_only`, those without another effect."""
+    def registry(
+        self, asker: Asker, *, reads_only: bool = False, allows: Callable[[str], bool] | None = None
+    ) -> Registry:
+        """Return the current tools of this person in this place; with `reads_only`, those without another effect, and
+        with `allows` those of whose names that is true.
+        """
         tools, core, policy = self.all(asker), self._core, self._policy
         rest = tools[len(core) :]
         if reads_only:
             core, rest = (tuple(tool for tool in of if tool.effect is ToolEffect.READS) for of in (core, rest))
+        if allows is not None:
+            core, rest = (tuple(tool for tool in of if allows(tool.name)) for of in (core, rest))
         if policy is not None and policy.rows:
             core, rest = (tuple(tool for tool in tools_of if policy.offers(tool, asker)) for tools_of in (core, rest))
         return self._registry_of(core, rest)

@@ -5,17 +5,20 @@ A feature is a folder of `bot/`, and a line in the list that `features` returns.
 bot on platforms has another one than a bot at a terminal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from typing import Final
 
+from agent.errors import SettingsError
 from agent.machine import new_id, new_secret
 from agent.ports.tools import NO_SERVERS, ToolSource
 from agent.toolbox.registry import FixedTools, Toolbox
 from bot.api.feature import open_api
 from bot.api.mcp_server import feature as mcp_server
 from bot.app import parts
+from bot.app import texts as app_texts
 from bot.app.from_settings import access_rules, http_address
 from bot.app.opened import Opened
 from bot.app.persona import command_names
@@ -53,6 +56,12 @@ from bot.tools.plugins import feature as plugins
 from bot.tools.questions import QuestionService
 from bot.web import feature as web
 from bot.web.feature import page_reader
+from bot.webhooks import feature as webhooks
+from bot.webhooks.config import Hook
+from bot.webhooks.settings import hooks_of
+
+NO_HOOKS: Final[Mapping[str, Hook]] = {}
+SHARE_OF_EVENTS: Final = 4  # One in so many turns at once posts an event, and as many answer questions about events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +147,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         models.feature(services.models),
         operators.feature(services.operators),
         programs.feature,
+        webhooks.feature(core, _hooks(settings, services), slots=max(1, settings.turns.max_running // SHARE_OF_EVENTS)),
     )
     if services.delivers_webhooks:
         listed = (*listed, parts.outgoing_webhooks(settings, core, store))
@@ -164,6 +174,14 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         tools=tools_service,
         copies=copies,
     )
+
+
+def _hooks(settings: Settings, services: Services) -> Mapping[str, Hook]:
+    """Return the incoming webhooks; none at a terminal. Raises SettingsError."""
+    hooks = hooks_of(settings.webhooks, settings.webhook_variables) if services.places is not None else NO_HOOKS
+    if hooks and settings.http.listen is None:
+        raise SettingsError(app_texts.WEBHOOKS_UNREACHABLE)
+    return hooks
 
 
 def toolbox(

@@ -298,6 +298,7 @@ def _host(
         clock=parts.CLOCK,
         platforms=PlatformAccess(
             schedules=connections.schedules,
+            events=connections.events,
             files_now=connections.files_now,
             deletions=connections.deletions,
             sources=connections.sources,

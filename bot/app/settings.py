@@ -55,6 +55,7 @@ from bot.tools.plugins.settings import PluginSettings
 from bot.tools.settings import ToolSettings
 from bot.web.settings import WebSettings
 from bot.webhooks.outgoing.settings import OUTGOING, OutgoingSettings, outgoing_rows
+from bot.webhooks.settings import WEBHOOKS, WebhookSettings, hooks_of
 
 # Environment variables whose values PostgreSQL's clients send to the server they are given.
 PASSWORDS: Final = ("PGPASSWORD", "PGPASSFILE")
@@ -94,6 +95,7 @@ class Settings:
     models: ModelSettings = field(default_factory=ModelSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
 
     mcp_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -101,7 +103,9 @@ class Settings:
     gets. This field and the next ones are not settings.
     """
     webhook_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Variables in which the file of COGENCY_OUTGOING_WEBHOOKS may find secrets: the environment and `.env`."""
+    """Variables in which the files of COGENCY_WEBHOOKS and COGENCY_OUTGOING_WEBHOOKS may find secrets: the environment
+    and `.env`.
+    """
     supervisor: Mapping[str, str] = field(default_factory=dict[str, str])
     """systemd's variables for notifications (sd_notify(3)), from the environment only."""
     opentelemetry: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -137,6 +141,9 @@ class Settings:
         with suppress(SettingsError):  # as above
             rows = outgoing_rows(self.outgoing, self.webhook_variables)
             others += [secret.text for row in rows for secret in row.secrets]
+        with suppress(SettingsError):  # as above
+            hooks = hooks_of(self.webhooks, self.webhook_variables).values()
+            others += [secret for hook in hooks for secret in hook.revealed]
         headers = header_values(self.opentelemetry.items())
         routes = (self.network.https_proxy, self.network.http_proxy)
         for url in (self.storage.url, self.storage.replica_url, *filter(None, routes)):
@@ -200,7 +207,7 @@ def load_settings(
         mcp_variables=everything
         if MCP in values
         else {name: everything[name] for name in ENVIRONMENT if name in everything},
-        webhook_variables=written.values if OUTGOING in values else {},
+        webhook_variables=written.values if {OUTGOING, WEBHOOKS} & values.keys() else {},
         supervisor={name: given[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC") if name in given},
         opentelemetry={name: value for name, value in given.items() if name.startswith("OTEL_")},
         secret_files=written.secret_files,

@@ -75,6 +75,10 @@ HTTP_OPEN = (
     "COGENCY_HTTP is set to {host}, which other machines can reach without encryption. Use 127.0.0.1, or put a TLS "
     "proxy in front and set COGENCY_HTTP_ADDRESS to its https:// address."
 )
+WEBHOOKS_UNREACHABLE = (
+    "COGENCY_WEBHOOKS lists webhooks, but nothing receives them. Set COGENCY_HTTP to a host and a port, as in "
+    "127.0.0.1:8080, and COGENCY_HTTP_ADDRESS to the public address of your proxy."
+)
 HTTP_LISTENS = "other programs can reach the bot at {address}"
 ADDRESS_PLAIN = (
     "{setting} must start with https://, so put a TLS proxy in front of that server. Use http:// only for 127.0.0.1 "

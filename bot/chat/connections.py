@@ -11,6 +11,7 @@ from agent.ports.api_tokens import is_service
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from agent.ports.tools import Asker, Tool
+from agent.ports.webhooks import EventPlatform
 from agent.schedules.port import SchedulePlatform
 from agent.tools.read_channel import ChannelReader, LeftOut, ReadChannelTool, exclude_none
 from bot.chat.access.readers import Readers
@@ -60,6 +61,8 @@ class PlatformConnections:
     """The processes that share its connections; None if this one is the only one on its database."""
     schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
     """Knows the places and people of schedules."""
+    events: dict[str, EventPlatform] = field(default_factory=dict[str, EventPlatform])
+    """Knows the places of webhooks' events."""
     place_names: dict[str, ReadNames] = field(default_factory=dict[str, ReadNames])
     """Reads the names of a platform's channels."""
     own_surfaces: dict[str, Callable[[Incoming], Surface]] = field(
@@ -100,6 +103,7 @@ class PlatformConnections:
             self.read_by,
             self.channel_readers,
             self.schedules,
+            self.events,
             self.silences,
             self.place_names,
             self.readers.platforms,
@@ -121,6 +125,10 @@ class PlatformConnections:
     def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
         """Ask `platform` whether, as whom and where the schedules of this source may run."""
         self.schedules[source] = platform
+
+    def register_events(self, source: str, platform: EventPlatform) -> None:
+        """Ask `platform` where events of webhooks may be posted on this source."""
+        self.events[source] = platform
 
     def register_names(self, source: str, read_names: ReadNames) -> None:
         """Ask `read_names` what the channels of this source are called."""

@@ -16,6 +16,7 @@ from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
 from agent.ports.spending import Spending
+from agent.ports.webhooks import EventPlatform, WebhookEvents
 from agent.schedules.port import SchedulePlatform, Schedules
 from bot.chat.access.admission import AdmissionControl
 from bot.chat.access.readers import Readers
@@ -60,6 +61,8 @@ class Repositories(Protocol):
     @property
     def summaries(self) -> Summaries: ...
     @property
+    def webhook_events(self) -> WebhookEvents: ...
+    @property
     def working_set(self) -> WorkingSet: ...
 
 
@@ -73,6 +76,8 @@ class PlatformAccess:
     """List the current attachments of a message that was answered."""
     deletions: Mapping[str, Delete] | None = None
     """Delete pages of replies; None in a process that shows none on a platform."""
+    events: Mapping[str, EventPlatform] = field(default_factory=dict[str, EventPlatform])
+    """Know the places of webhooks' events."""
     sources: Callable[[], Collection[str]] = tuple
     """Returns the sources that are connected."""
     own_surfaces: MutableMapping[str, Callable[[Incoming], Surface]] = field(

@@ -65,6 +65,10 @@ class TurnRule:
     """Nobody asked the bot: its tools only read and ask nobody anything, no message joins it, it shows no failure, and
     asks for no consent before it has said something.
     """
+    shows_failures: bool = False
+    """Although nobody asked, a failure is shown."""
+    tools: Callable[[Incoming], Callable[[str], bool]] | None = None
+    """Returns which tools the answer may use, by their names; None: all that its asker has."""
     runs_beside: bool = False
     """It runs in a conversation of its own, and reads as in the one where it was requested. Nobody waits for it, its
     words were written by a model, and no later message joins it.

@@ -21,6 +21,7 @@ from bot.settings.installation import DISTRIBUTION
 from bot.settings.parsers import one_of, whole
 from bot.setup import texts as setup_texts
 from bot.setup.shared_modules import shared_modules
+from bot.webhooks.presets import presets
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -66,6 +67,10 @@ class Subcommand(StrEnum):
     TOKEN_REVOKE = "token revoke"
     WEBHOOKS_FAILED = "webhooks failed"
     WEBHOOKS_RETRY = "webhooks retry"
+    HOOKS_ADD = "hooks add"
+    HOOKS_LIST = "hooks list"
+    HOOKS_TEST = "hooks test"
+    HOOKS_ROTATE = "hooks rotate"
     MANIFEST = "manifest"
     INVITE = "invite"
 
@@ -106,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
     _add_plugins(_Commands(commands.group("plugins", "manage plug-ins: folders with skills and tool servers")))
     _add_tokens(_Commands(commands.group("token", "create, list and revoke the tokens of programs that ask the bot")))
     _add_webhooks(_Commands(commands.group("webhooks", "list failed webhooks, and try them again")))
+    _add_hooks(_Commands(commands.group("hooks", "add, list, test and rotate incoming webhooks")))
     _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _add_invite(_Commands(commands.group("discord", "set up the Discord application")))
     return root
@@ -367,6 +373,23 @@ def _add_plugins(commands: _Commands) -> None:
     remove.add_argument("name", metavar="NAME", help="the name from `cogency plugins list`")
     for command in (list_, check):
         command.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
+
+
+def _add_hooks(commands: _Commands) -> None:
+    add = commands.add(Subcommand.HOOKS_ADD, "add an incoming webhook", setup_texts.HOOKS_ADD_SAYS)
+    commands.add(Subcommand.HOOKS_LIST, "list the incoming webhooks and their addresses")
+    test = commands.add(Subcommand.HOOKS_TEST, "show what becomes of a payload", setup_texts.HOOKS_TEST_SAYS)
+    rotate = commands.add(Subcommand.HOOKS_ROTATE, "replace the secret of a webhook", setup_texts.HOOKS_ROTATE_SAYS)
+    for command in (add, test, rotate):
+        command.add_argument("name", metavar="NAME", help="its name, which is part of its address")
+    add.add_argument("--preset", required=True, choices=[*presets()], help="who sends")
+    add.add_argument("--channel", required=True, metavar="CHANNEL", help=setup_texts.HOOKS_CHANNEL_SAYS)
+    add.add_argument("--ask", metavar="QUESTION", help="also answer this question about each event, in its thread")
+    for command in (add, rotate):
+        command.add_argument("--read-secret", dest="reads", action="store_true", help=setup_texts.HOOKS_READ_SAYS)
+    test.add_argument("file", type=Path, nargs="?", metavar="FILE", help=setup_texts.HOOKS_FILE_SAYS)
+    test.add_argument("--send", action="store_true", help="also deliver it to the running bot, signed")
+    rotate.add_argument("--finish", action="store_true", help="remove the old secret")
 
 
 def _add_tokens(commands: _Commands) -> None:

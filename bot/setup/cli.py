@@ -692,6 +692,48 @@ async def _token_revoke(settings: Settings, *, named: str, operator: str | None)
     return Exit.OK
 
 
+def _secret(*, reads: bool) -> str | None:
+    """Return the secret that a person or a script gives; None if a new one is to be made."""
+    if not reads:
+        return None
+    return (getpass.getpass(setup_texts.HOOK_ASKS_SECRET) if sys.stdin.isatty() else sys.stdin.readline()).strip()
+
+
+async def _hooks_add(settings: Settings, *, name: str, preset: str, channel: str, ask: str | None, reads: bool) -> Exit:
+    from bot.setup.operator_hooks import hook_add  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    sentences, secret = hook_add(settings, name, preset, channel, ask, _secret(reads=reads), os.urandom)
+    return _say_secret(sentences, secret)
+
+
+async def _hooks_list(settings: Settings) -> Exit:
+    from bot.setup.operator_hooks import hook_list  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    write_out(sys.stdout, f"{hook_list(settings)}\n")
+    return Exit.OK
+
+
+async def _hooks_test(settings: Settings, *, name: str, file: Path | None, send: bool) -> Exit:
+    from bot.setup.operator_hooks import hook_test  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    is_good, text = await hook_test(settings, name, file, send=send)
+    write_out(sys.stdout, f"{text}\n")
+    return Exit.OK if is_good else Exit.FAILED
+
+
+async def _hooks_rotate(settings: Settings, *, name: str, finish: bool, reads: bool) -> Exit:
+    from bot.setup.operator_hooks import hook_rotate  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    return _say_secret(*hook_rotate(settings, name, _secret(reads=reads), os.urandom, finish=finish))
+
+
+def _say_secret(sentences: str, secret: str) -> Exit:
+    complain(sentences)  # so that the output is the secret alone, for a script
+    if secret:
+        write_out(sys.stdout, f"{secret}\n")
+    return Exit.OK
+
+
 async def _slack_manifest(
     settings: Settings,
     *,
@@ -783,6 +825,10 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.TOKEN_REVOKE: _token_revoke,
     Subcommand.WEBHOOKS_FAILED: _webhooks_failed,
     Subcommand.WEBHOOKS_RETRY: _webhooks_retry,
+    Subcommand.HOOKS_ADD: _hooks_add,
+    Subcommand.HOOKS_LIST: _hooks_list,
+    Subcommand.HOOKS_TEST: _hooks_test,
+    Subcommand.HOOKS_ROTATE: _hooks_rotate,
     Subcommand.MANIFEST: _slack_manifest,
     Subcommand.INVITE: _discord_invite,
 }

@@ -37,8 +37,8 @@ MAX_RATE: Final = 6_000
 DEFAULT_RATE: Final = 60  # A minute: a storm of alerts is grouped by its sender, and more is read by nobody
 DEFAULT_DOLLARS: Final = 5
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
-_CHANNEL: Final = re.compile(r"(slack:(?:[TE][A-Z0-9]{2,20}:)?[CG][A-Z0-9]{2,20}|discord:\d{5,20})", re.ASCII)
-_PERSON: Final = re.compile(r"[UWS][A-Z0-9]{2,20}|&?\d{5,20}", re.ASCII)
+_CHANNEL: Final = re.compile(r"(slack:(?:[TE][A-Z0-9]{2,20}:)?[CG][A-Z0-9]{2,20}|discord:\d{1,20})", re.ASCII)
+_PERSON: Final = re.compile(r"[UWS][A-Z0-9]{2,20}|&?\d{1,20}", re.ASCII)
 _TOOL: Final = re.compile(r"[A-Za-z0-9_.\-/*]{1,100}", re.ASCII)
 _QUIET: Final = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)(?: +(\S+))?", re.ASCII)
 
@@ -129,7 +129,7 @@ def fault_of_channel(channel: str) -> str | None:
     return None if _CHANNEL.fullmatch(channel) else texts.CHANNEL_FORM
 
 
-_KEYS: Final = (
+KEYS: Final = (
     "preset", "signed", "secret_env", "secret_file", "channel", "do", "ask", "text", "key", "closes", "tools",
     "dollars_per_day", "per_minute", "quiet", "mention",
 )  # fmt: skip
@@ -153,8 +153,8 @@ class _Entry:
         if not isinstance(keys, dict):
             self.fail(texts.HOOK_NO_TABLE)
         for key in cast("dict[str, object]", keys):
-            if key not in _KEYS:
-                self.fail(self._unknown("key", key, _KEYS))
+            if key not in KEYS:
+                self.fail(self._unknown("key", key, KEYS))
         preset = self._preset()
         scheme = self._scheme(preset)
         action = self._choice("do", [each.value for each in Action], Action.POST.value)

@@ -50,6 +50,7 @@ class Refused:
     status: int
     why: str
     told: str
+    is_old: bool = False
 
 
 Reading: TypeAlias = Event | Ignored | Refused
@@ -61,7 +62,7 @@ def read(hook: Hook, headers: Headers, body: bytes, now: datetime) -> Reading:
     """Check and read a delivery to this hook."""
     verified = verify(hook.scheme, hook.revealed, headers, body, now)
     if isinstance(verified, Refusal):
-        return Refused(401, verified.value, texts.TOLD_SIGNATURE)
+        return Refused(401, verified.value, texts.TOLD_SIGNATURE, is_old=verified is Refusal.OLD)
     try:
         payload = payload_of(body)
     except ValueError as error:

@@ -151,7 +151,7 @@ def _code(value: object) -> Shown:
     return Shown("`" + " ".join(_text(value).replace("`", "'").split()) + "`") if _text(value).strip() else Shown("")
 
 
-_FILTERS: Final[dict[str, Callable[..., object]]] = {
+FILTERS: Final[dict[str, Callable[..., object]]] = {
     "default": _default,
     "join": _join,
     "items": _pairs,
@@ -193,14 +193,17 @@ class _Sandbox(ImmutableSandboxedEnvironment):
                 found = cast("dict[str, object]", obj).get(argument, self)
                 return self.undefined(obj=obj, name=argument) if found is self else found
             case list() | tuple() if isinstance(argument, (int, slice)) and not isinstance(argument, bool):
-                try:
-                    return cast("list[object]", obj)[cast("Any", argument)]
-                except (IndexError, ValueError):
-                    return self.undefined(obj=obj, name=str(argument))
+                return self._item(obj, argument)
             case Undefined():
                 return obj
             case _:
                 return self.undefined(obj=obj, name=str(argument))
+
+    def _item(self, items: Any, at: Any) -> Any:  # noqa: ANN401 -- as above
+        try:
+            return items[at]
+        except (IndexError, ValueError):
+            return self.undefined(obj=items, name=str(at))
 
     def counted(self, function: Callable[..., object]) -> Callable[..., object]:
         def run(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401 -- of any filter
@@ -249,7 +252,7 @@ def compiled(source: str) -> HookTemplate:
         undefined=ChainableUndefined, finalize=_finalize, autoescape=False, trim_blocks=True, lstrip_blocks=True,
         cache_size=0, optimized=False,
     )  # fmt: skip
-    filters: Any = {name: sandbox.counted(function) for name, function in _FILTERS.items()}
+    filters: Any = {name: sandbox.counted(function) for name, function in FILTERS.items()}
     sandbox.filters = filters | {_LOOPED: sandbox.looped}
     sandbox.tests = {name: sandbox.tests[name] for name in _TESTS}
     sandbox.globals.clear()
@@ -273,8 +276,8 @@ def _check(node: nodes.Node) -> None:
         raise TemplateSyntaxError(texts.TEMPLATE_FORBIDDEN.format(what=what), node.lineno)
     if isinstance(node, nodes.For) and node.recursive:
         raise TemplateSyntaxError(texts.TEMPLATE_FORBIDDEN.format(what=texts.TEMPLATE_RECURSION), node.lineno)
-    if isinstance(node, nodes.Filter) and node.name not in _FILTERS:
-        known = ", ".join(sorted(_FILTERS))
+    if isinstance(node, nodes.Filter) and node.name not in FILTERS:
+        known = ", ".join(sorted(FILTERS))
         raise TemplateSyntaxError(texts.TEMPLATE_FILTER.format(name=node.name, known=known), node.lineno)
     if isinstance(node, nodes.Test) and node.name not in _TESTS:
         raise TemplateSyntaxError(texts.TEMPLATE_TEST.format(name=node.name, known=", ".join(_TESTS)), node.lineno)

@@ -79,3 +79,30 @@ TOLD_NO_JSON: Final = "The body is not JSON; send application/json in UTF-8"
 TOLD_TOO_DEEP: Final = "The JSON is nested too deep"
 TOLD_TEMPLATE: Final = "The hook's template does not fit this payload"
 TEMPLATE_FAILED: Final = "its template does not fit the payload: {error}"
+TOLD_UNKNOWN: Final = "There is no such webhook here"
+TOLD_METHOD: Final = "Send a POST request"
+TOLD_HEADERS: Final = "The request has too many headers"
+TOLD_LENGTH: Final = "Send the body with a Content-Length, not in chunks"
+TOLD_BUSY: Final = "Too many events wait; try again in a minute"
+TOLD_RATE: Final = "Too many events; try again in a minute"
+TOLD_UNSTORED: Final = "The event could not be stored; try again in a minute"
+TOLD_IGNORED: Final = "Nothing to post"
+TOLD_DUPLICATE: Final = "Received before"
+TOLD_STORED: Final = "Accepted"
+
+# For operators, in the log and on their page.
+
+ENDPOINT: Final = "webhook {name}"
+RATE_REACHED: Final = "there were more than {rate} in a minute (per_minute in hooks.toml)"
+TOO_MANY_WAIT: Final = "{most} events of this hook wait to be posted"
+EVENTS_DROPPED: Final = "%d events of webhooks were dropped: they could not be posted for two days"
+EVENT_DELAYED: Final = "an event of the webhook %s is delayed: %s"
+NOT_CONNECTED: Final = "its platform is not connected"
+SEVERAL_WORKSPACES: Final = (
+    "several workspaces are connected; name one in hooks.toml, as in slack:T0123456789:C0123456789"
+)
+
+# In channels.
+
+OVER_BUDGET: Final = "I did not look into this: the daily budget of the webhook {name} is used up."
+EVENT_SOURCE: Final = "an event that the webhook {name} reported"

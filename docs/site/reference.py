@@ -382,6 +382,13 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             Fate.STAYS,
             "It contains no names and no text",
         ),
+        "webhook_event": Stored(
+            "an event that another program reported: the webhook's name, hashes of its delivery and of what it is about, "
+            "the page of its thread, and its text until it is posted",
+            "for 30 days; the text until the event is posted, or for two days",
+            Fate.STAYS,
+            "Once the event is posted, it contains no text; the text is in the question and answer, which are erased",
+        ),
         "installation": Stored(
             "an app that a workspace installed from the bot's page: IDs, scopes, encrypted tokens and who installed it",
             "until the workspace has removed the app and its messages are erased",

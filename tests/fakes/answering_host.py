@@ -1,6 +1,6 @@
 """A host that answers and counts: real turns on a store in memory, with a model that the test scripts."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -14,9 +14,10 @@ from bot.budgets.budgets import Budgets
 from bot.chat.messages import ReceivedMessages
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.python.engine import PythonEngine
+from bot.webhooks.config import Hook
 from tests.fakes.hosts import ServedHost
 from tests.fakes.store import StoreInMemory, store_in_memory
-from tests.fakes.turns_host import AT_ONCE, turns_host
+from tests.fakes.turns_host import AT_ONCE, NO_HOOKS, turns_host
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,21 @@ def answering_host(
     operators: frozenset[str] = frozenset(),
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
     code: PythonEngine | None = None,
+    hooks: Mapping[str, Hook] = NO_HOOKS,
 ) -> AnsweringHost:
     """Return a host in a simulated process of its own, on a store that may be an earlier one's."""
     store = store or store_in_memory()
     host = turns_host(
-        store, model, clock, transcriber, operators=operators, limits=limits, tools=tools, budgets=budgets, code=code
+        store,
+        model,
+        clock,
+        transcriber,
+        operators=operators,
+        limits=limits,
+        tools=tools,
+        budgets=budgets,
+        code=code,
+        hooks=hooks,
     )
     received = host.messages
     messages = RecordedMessages(received.admission, received.turns, received.ledger, received.clock)

@@ -20,6 +20,7 @@ from agent.ports.replies import Replies
 from agent.ports.saved_files import SavedFilesOfPeople
 from agent.ports.spending import Spending
 from agent.ports.tool_audit import ToolAudit
+from agent.ports.webhooks import WebhookEvents
 from agent.providers.rehearsal import RehearsalProvider
 from agent.schedules.port import Schedules
 from agent.toolbox.registry import Toolbox
@@ -92,6 +93,8 @@ class Stored(Protocol):
 
     @property
     def api_tokens(self) -> ApiTokens: ...
+    @property
+    def webhook_events(self) -> WebhookEvents: ...
     @property
     def ledger(self) -> Ledger: ...
     @property

@@ -1,15 +1,10 @@
-"""A real PgBouncer for tests, in front of a PostgreSQL.
-
-The program comes from Debian's packages, with the libraries that this machine lacks; apt downloads and verifies them
-once, into a folder of the tests: nothing is installed. An installed PgBouncer is used as it is.
-"""
+"""A real PgBouncer for tests, in front of a PostgreSQL."""
 
 import asyncio
 import os
 import re
 import shutil
 import subprocess
-import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -18,18 +13,11 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
 
-from filelock import FileLock
-
+from tests.fakes.debian_programs import debian_program
 from tests.fakes.postgresql import OWNER, PASSWORD, PostgresServer
 from tests.patience import PATIENCE_S
 
-FETCHED: Final = Path(sys.prefix) / "pgbouncer"
 SOCKET: Final = ".s.PGSQL.6432"
-FETCH_S: Final = 300.0  # Lists of packages are some ten megabytes
-NOT_HERE: Final = (
-    "PgBouncer could not be fetched from Debian's packages, and is not installed. Its test needs it: install it "
-    "(apt-get install pgbouncer), or let apt reach its mirror.\n\n{output}"
-)
 _CONFIGURATION: Final = """
 [databases]
 * = host={server}
@@ -48,49 +36,9 @@ _KEEPS: Final = "max_prepared_statements = {prepared}\n"
 KEEPS_SINCE: Final = (1, 21)
 
 
-def _run(*command: object) -> None:
-    try:
-        done = subprocess.run(  # noqa: S603 -- our own command
-            [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=FETCH_S
-        )
-        failed, output = done.returncode != 0, done.stdout.decode(errors="replace")
-    except (OSError, subprocess.TimeoutExpired) as error:
-        failed, output = True, str(error)
-    assert not failed, NOT_HERE.format(output=output)
-
-
-def _apt(folder: Path, *command: str) -> None:
-    """Run apt with its own lists and cache: it needs no permissions on this machine, and changes nothing there."""
-    settings = {
-        "Dir::State::Lists": folder / "lists",
-        "Dir::Cache": folder / "cache",
-        "APT::Sandbox::User": "root",
-        "Debug::NoLocking": 1,
-        "Acquire::Retries": 5,
-    }
-    _run("apt-get", "-qq", *(f"-o{name}={value}" for name, value in settings.items()), *command)
-
-
 def pgbouncer() -> tuple[Path, str]:
     """Return the program, and the folder of its libraries."""
-    installed = shutil.which("pgbouncer", path=os.pathsep.join(("/usr/sbin", "/usr/local/sbin", os.defpath)))
-    if installed is not None:
-        return Path(installed), ""
-    with FileLock(f"{FETCHED}.lock"):
-        done = FETCHED / "done"
-        if not done.exists():
-            shutil.rmtree(FETCHED, ignore_errors=True)
-            for part in ("lists/partial", "cache/archives/partial", "files"):
-                (FETCHED / part).mkdir(parents=True)
-            _apt(FETCHED, "update")
-            _apt(FETCHED, "install", "--yes", "--download-only", "--no-install-recommends", "pgbouncer")
-            for package in sorted((FETCHED / "cache" / "archives").glob("*.deb")):
-                _run("dpkg-deb", "-x", package, FETCHED / "files")
-            for part in ("lists", "cache"):
-                shutil.rmtree(FETCHED / part)
-            done.touch()
-    folders = {str(path.parent) for path in (FETCHED / "files").rglob("*.so*")}
-    return FETCHED / "files" / "usr" / "sbin" / "pgbouncer", os.pathsep.join(sorted(folders))
+    return debian_program("pgbouncer", "usr/sbin/pgbouncer")
 
 
 @cache

@@ -1,6 +1,6 @@
 """A host that answers: the real one, with real turns, on a store and a model in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -43,6 +43,8 @@ from bot.schedules.service import LapseNote, ScheduleService
 from bot.schedules.work import LongWork
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.questions import QuestionService
+from bot.webhooks.config import Hook
+from bot.webhooks.dispatcher import event_kinds
 from store.databases.database import LocalNotifier
 from tests.fakes.fixed_config import WORDED
 from tests.fakes.hosts import ServedHost, ambient_on, connections_of, host_on, patient_reader
@@ -50,6 +52,7 @@ from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory
 
 _owners = count(1)
+NO_HOOKS: Mapping[str, Hook] = {}
 
 # Turns of another process are found at once. Half an hour of `FastClock`: on a busy machine no process may take over a
 # turn that is still being answered.
@@ -73,13 +76,14 @@ def turns_host(
     joins: bool = False,
     judge: ScriptedProvider | None = None,
     code: PythonEngine | None = None,
+    hooks: Mapping[str, Hook] = NO_HOOKS,
 ) -> ServedHost:
     """Return a host in a simulated process of its own, on a store that may be shared or taken over. Answer with
     `host.turns.serving()`.
 
     `tools` are added to every bot's own, under the policy with `rows`. `budgets`: of long work. `earlier`: past
     threads about a question come with it. `joins`: what a person sends during an answer joins it. `judge`:
-    selects the overheard messages to answer. `code`: runs Python code.
+    selects the overheard messages to answer. `code`: runs Python code. `hooks`: those whose events it answers.
     """
     connections = connections_of(store, clock)
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
@@ -121,6 +125,7 @@ def turns_host(
                 ),
                 Feature(name="python", notes=[] if code is None else [CodeNote()]),
                 ambient.feature,
+                Feature(name="webhooks", kinds=event_kinds(hooks)),
             ]
         ),
         files=reader,

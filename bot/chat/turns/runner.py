@@ -140,7 +140,8 @@ class TurnRunner:
         stopped: Callable[[], bool],
     ) -> EndedTurn | PutAside:
         """`question`: without what `claim` adds to it for the model."""
-        tools = await self.tools.prepare(claim, stopped, reads_only=rule.is_unasked)
+        allows = None if rule.tools is None else rule.tools(claim.incoming)
+        tools = await self.tools.prepare(claim, stopped, reads_only=rule.is_unasked, allows=allows)
         context: Context | None = None
 
         def words() -> TurnWords:

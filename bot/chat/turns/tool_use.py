@@ -72,9 +72,16 @@ class ToolUse:
     questions: ToolQuestions | None = None
     """Where a tool asks the person something during a call."""
 
-    async def prepare(self, claim: Claim, stopped: Callable[[], bool], *, reads_only: bool = False) -> Registry:
-        """Return the tools of the claim's asker, once their servers are ready; `reads_only`: see `Toolbox.registry`.
-        If `stopped()` is true, a cancellation only ends the waiting.
+    async def prepare(
+        self,
+        claim: Claim,
+        stopped: Callable[[], bool],
+        *,
+        reads_only: bool = False,
+        allows: Callable[[str], bool] | None = None,
+    ) -> Registry:
+        """Return the tools of the claim's asker, once their servers are ready; `reads_only`, `allows`: see
+        `Toolbox.registry`. If `stopped()` is true, a cancellation only ends the waiting.
         """
         asker = asker_of(claim.incoming)
         try:
@@ -84,7 +91,7 @@ class ToolUse:
         except asyncio.CancelledError:
             if not stopped():
                 raise
-        return self.toolbox.registry(asker, reads_only=reads_only)
+        return self.toolbox.registry(asker, reads_only=reads_only, allows=allows)
 
     def _lacks(self, claim: Claim, asker: Asker) -> bool:
         """Whether a resumed turn has open calls of tools that are not available, or not yet."""

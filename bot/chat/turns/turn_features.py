@@ -117,7 +117,7 @@ def closing_shown(closing: Closing, rule: TurnRule, report: Report, *, shows_not
     """Return the end of the turn as it is shown: without words if there is nothing to report, or if an answer that
     nobody asked for failed. `shows_nothing_yet`: no part of the reply is shown yet.
     """
-    fails = rule.is_unasked and closing.outcome not in ANSWERED and shows_nothing_yet
+    fails = rule.is_unasked and not rule.shows_failures and closing.outcome not in ANSWERED and shows_nothing_yet
     silent = fails or (rule.may_be_silent and not is_reported(closing, report))
     return _without_words(closing) if silent else closing
 

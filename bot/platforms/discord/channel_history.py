@@ -97,7 +97,7 @@ class DiscordChannelReader:
                     continue
                 forum_post = isinstance(channel, discord.ForumChannel) and not where and thread
                 read = await self._channel(thread) if forum_post else channel
-                if isinstance(read, Readable) and await self._reads(read, context.person.id):
+                if isinstance(read, Readable) and await self._may_read(read, context):
                     return self._found(read, meant.start)
         except UNREADABLE as error:
             raise ToolError(UNKNOWN, ours=True) from error
@@ -116,6 +116,15 @@ class DiscordChannelReader:
         guilds = [guild] if guild is not None else self.client.guilds
         channels = (channel for server in guilds for channel in (*server.channels, *server.threads))
         return [channel for channel in channels if channel.name.casefold() == name][:MAX_NAMED]
+
+    async def _may_read(self, channel: Readable, context: ToolContext) -> bool:
+        """Raises ToolError if that is unknown."""
+        if not context.kind.begun_by_event:
+            return await self._reads(channel, context.person.id)
+        # It is read by those who read its own channel, and by nobody else.
+        if isinstance(channel, discord.Thread):
+            return str(channel.parent_id) == context.channel and not channel.is_private()
+        return str(channel.id) == context.channel
 
     async def _reads(self, channel: Readable, person: str) -> bool:
         """Return whether the person can read the channel now. Raises ToolError if that is unknown."""

@@ -22,6 +22,7 @@ from bot.platforms.discord import checks, places, pressing
 from bot.platforms.discord.commands import CommandHandler, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
+from bot.platforms.discord.event_places import DiscordEventPlaces
 from bot.platforms.discord.http_client import BoundedClient
 from bot.platforms.discord.intake import DiscordIntake
 from bot.platforms.discord.members import Members, Servers, refused_line
@@ -199,6 +200,7 @@ class DiscordClient(BoundedClient):
         members = Members(self._servers, connection.clock, settings.ranks)
         conversations = DiscordConversations(host, settings)
         self.schedules = DiscordSchedules(self, host, members, connection, self.first_connected)
+        self.events = DiscordEventPlaces(self, members, connection, self.schedules)
         self._reported_servers: set[int] = set()
         self.tree = CommandTree(self)
         self._intake = DiscordIntake(

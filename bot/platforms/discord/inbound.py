@@ -297,7 +297,8 @@ class Address:
     """
 
     channel: str
-    person: str
+    person: str = ""
+    """"" where nobody asked."""
     message: str = ""
     thread: str = ""
     interaction: str = ""
@@ -317,11 +318,13 @@ class Address:
     """For a question of a schedule: a lower bound of the ids of all the answer's messages."""
     direct: bool = False
     """Whether `channel` is the person's DM, as far as a schedule knows."""
+    notified: str = ""
+    """The ids of users, and of roles after "&", whom the answer notifies, separated by commas."""
 
     @property
     def mentions(self) -> str:
-        """The id of the user whom the answer notifies: the person of a reminder outside of DMs; else ""."""
-        return self.person if self.scheduled == ScheduleKind.REMINDER and not self.direct else ""
+        """Whom the answer notifies, as ids separated by commas: outside of DMs, the person of a reminder."""
+        return self.person if self.scheduled == ScheduleKind.REMINDER and not self.direct else self.notified
 
     def encode(self) -> str:
         return json.dumps({name: value for name, value in asdict(self).items() if value}, ensure_ascii=False)

@@ -70,7 +70,7 @@ class DiscordSchedules:
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
         made, name = occurrence.schedule.definition, occurrence_id(occurrence.schedule.id, occurrence.time)
-        await self._until_ready()
+        await self.until_ready()
         try:
             alone = made.direct or isinstance(made.place.audience, PersonAudience)
             target = await (self._alone(made) if alone else self._in_channel(made))
@@ -86,7 +86,7 @@ class DiscordSchedules:
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
         number = _user(schedule.definition)
-        await self._until_ready()
+        await self.until_ready()
         try:
             name = (await self.client.fetch_user(number)).display_name
         except discord.NotFound:
@@ -98,7 +98,7 @@ class DiscordSchedules:
         name = occurrence_id(schedule.id, time, TurnKind.NOTICE)
         return await self._incoming(schedule, time, target, name, ScheduleKind.REMINDER)
 
-    async def _until_ready(self) -> None:
+    async def until_ready(self) -> None:
         """Wait until the servers are known: at a start, many schedules may already be due. Raises DiscordSilent."""
         try:
             async with asyncio.timeout(READY_S):

@@ -104,14 +104,16 @@ class Rest:
     ) -> tuple[str, bool]:
         """Post a message; return its id, and whether it shows this text and has components or not, as requested.
 
-        `mentions`: the id of the only user whom the text may notify.
+        `mentions`: the ids of the only users whom the text may notify, and of roles after "&", separated by commas.
 
         For some minutes the same nonce creates no second message: Discord answers with the first one as it was posted.
         So a process that continues after a crash between posting and storing the id uses the same message.
         """
         body = _body(text, components=components) | {"nonce": nonce, "enforce_nonce": True}
         if mentions:
-            body["allowed_mentions"] = NO_PINGS | {"users": [mentions]}
+            ids = mentions.split(",")
+            users, roles = ([id_.lstrip("&") for id_ in ids if id_.startswith("&") is role] for role in (False, True))
+            body["allowed_mentions"] = NO_PINGS | {"users": users} | ({"roles": roles} if roles else {})
         if reply_to:
             body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
         message = await self._request("POST", _MESSAGES, body, channel_id=channel)

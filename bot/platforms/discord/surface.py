@@ -80,7 +80,7 @@ class DiscordSurface:
         self._thread_failures = 0
         self._typing: object | None = None
         # A mention that precedes the text of each page.
-        self._mention = f"<@{self._address.mentions}> " if self._address.mentions else ""
+        self._mention = "".join(f"<@{id_}> " for id_ in self._address.mentions.split(",") if id_)
         reminds = self._address.scheduled == ScheduleKind.REMINDER
         works = self._address.scheduled == ScheduleKind.WORK
         self._limits = reply_surface.Limits(

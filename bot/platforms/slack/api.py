@@ -50,6 +50,7 @@ _OPAQUE: Final = frozenset(
     | {"query", "action_token"}
 )
 _USER: Final = re.compile(r"[UW][A-Z0-9]{1,30}", re.ASCII)
+_GROUP: Final = re.compile(r"S[A-Z0-9]{1,30}", re.ASCII)
 # The initial text of an input field: Slack shows it as plain characters, and the user sends it back.
 _EDITABLE: Final = frozenset({"initial_value"})
 _UNCHANGED: Final = _OPAQUE | _EDITABLE
@@ -77,14 +78,23 @@ def harmless_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value if name in _UNCHANGED else harmless(value) for name, value in fields.items()}
 
 
-def mentioning(message: dict[str, Json], user: str) -> dict[str, Json]:
-    """Return a harmless message that mentions this user (U…) first; unchanged for "" or what is no user's id."""
-    if not _USER.fullmatch(user):
+def mentioning(message: dict[str, Json], ids: str) -> dict[str, Json]:
+    """Return a harmless message that mentions these users (U…) and user groups (S…) first; the ids are separated by
+    commas. Unchanged for "" or what are no such ids.
+    """
+    mention = " ".join(filter(None, map(_mention, ids.split(","))))
+    if not mention:
         return message
-    mention, blocks = f"<@{user}>", message.get("blocks")
+    blocks = message.get("blocks")
     first: Json = {"type": "section", "text": {"type": "mrkdwn", "text": mention}}
     prefixed: dict[str, Json] = {**message, "text": f"{mention} {message.get('text', '')}"}
     return {**prefixed, "blocks": [first, *blocks]} if isinstance(blocks, list) else prefixed
+
+
+def _mention(id_: str) -> str:
+    if _USER.fullmatch(id_):
+        return f"<@{id_}>"
+    return f"<!subteam^{id_}>" if _GROUP.fullmatch(id_) else ""
 
 
 # Accessors for what Slack sends, in which every field may be missing. Pure.
@@ -261,7 +271,7 @@ class SlackApi:
     async def call(self, method: Method, mentions: str = "", /, **args: Json) -> JsonObject:
         """Call a method and return its answer. Arguments that are None are left out. Raises SlackError.
 
-        `mentions`: the id (U…) of the user whom the message mentions before its text; "" for none.
+        `mentions`: whom the message mentions before its text; see `mentioning`.
         """
         sent_args = {name: value for name, value in args.items() if value is not None}
         if method.verb == "GET":

@@ -129,7 +129,10 @@ class SlackChannelReader:
         place, public = await self.places.read_now(channel)
         if isinstance(context.place.audience, GroupAudience) and context.channel == channel:
             place = context.place  # it already knows whether a guest reads there
-        can_read = (public and await self._is_full_member(context.person.id)) or await self._is_in(channel, context)
+        if context.kind.begun_by_event:  # it is read by those who read its own channel, and by nobody else
+            can_read = context.channel == channel
+        else:
+            can_read = (public and await self._is_full_member(context.person.id)) or await self._is_in(channel, context)
         public_name = (await self.places.names([channel])).get(channel)
         name = f"#{public_name}" if public_name else "the channel"
         id_ = f"{channel}:{root}" if root else channel

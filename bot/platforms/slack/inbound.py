@@ -560,7 +560,8 @@ class ReplyTo:
 
     `after`: the question's own time stamp; pages of its answer are newer. `response_url`: if set, answers privately
     even where the bot is no member. `home`: the metadata of the person's Home tab, if they asked there; the answer is
-    then shown there, and `channel` is "". `scheduled`: the kind of schedule that asked; "" for none.
+    then shown there, and `channel` is "". `scheduled`: the kind of schedule that asked, EVENT for an event
+    of a webhook; "" for none. `notified`: the ids of those whom the reply mentions, separated by commas.
     """
 
     channel: str
@@ -571,11 +572,13 @@ class ReplyTo:
     response_url: str = ""
     home: str = ""
     scheduled: str = ""
+    notified: str = ""
 
     @property
     def mentions(self) -> str:
-        """The user whom the reply mentions: the person of a reminder in a channel; else ""."""
-        return self.user if self.scheduled == ScheduleKind.REMINDER and not is_direct(self.channel) else ""
+        """Whom the reply mentions, as ids separated by commas: in a channel, the person of a reminder."""
+        is_reminder = self.scheduled == ScheduleKind.REMINDER and not is_direct(self.channel)
+        return self.user if is_reminder else self.notified
 
     def encode(self, action_token: str = "") -> str:
         """Return it as JSON. `action_token`: the message's, stored with its question only. Buttons and other carriers
@@ -629,6 +632,7 @@ def decode_reply_to(stored: str) -> ReplyTo:
         response_url=text(value, "response_url"),
         home=text(value, "home"),
         scheduled=text(value, "scheduled"),
+        notified=text(value, "notified"),
     )
 
 

@@ -63,6 +63,7 @@ from bot.platforms.slack.caller import Direct, SlackCaller
 from bot.platforms.slack.channel_history import SlackChannelReader
 from bot.platforms.slack.channel_names import channel_names
 from bot.platforms.slack.commands import PersonalCommands
+from bot.platforms.slack.event_places import SlackEventPlaces
 from bot.platforms.slack.event_retry_queue import EventRetryQueue
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.http_events import EventsEndpoint, EventsListener, ServedWorkspace
@@ -226,6 +227,7 @@ def _build_parts(
     host.platforms.register_fetcher(me.source, SlackFiles(api, app.bot_token).fetch, threads.files_now)
     channels = SlackChannelReader(api, me, people, places, membership, clock, budgets)
     host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
+    host.platforms.register_events(me.source, SlackEventPlaces(api, me, places, clock))
     host.platforms.register_channel_reader(me.source, channels)
     host.platforms.register_names(me.source, partial(channel_names, api))
     host.platforms.register_tools(me.source, search_tools(api, me, clock))

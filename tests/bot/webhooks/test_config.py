@@ -1,15 +1,19 @@
 """hooks.toml: what it says is what happens, and what it cannot mean is an error that says what to do."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from agent.errors import SettingsError
+from agent.messages import Json
 from agent.spending import NANO
-from bot.webhooks.config import Action, Hook, QuietHours, beside, no_files, parse_file
+from benchmarks.house_code import ROOT
+from bot.webhooks.config import KEYS, Action, Hook, QuietHours, beside, no_files, parse_file
 from bot.webhooks.presets import presets
 from bot.webhooks.signatures import Scheme
+from bot.webhooks.templates import FILTERS, trimmed
 
 SECRET = "0123456789abcdef-secret"
 VARIABLES = {
@@ -172,3 +176,31 @@ def test_every_preset_is_a_hook_with_its_own_kind_of_secret(name: str) -> None:
     )
     (hook,) = parse_file(f"[alerts]\n{LEAST.replace('alertmanager', name)}", "hooks.toml", {"ALERTS": secret}, no_files)
     assert hook.text.source
+
+
+BLOCKS = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "webhooks.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_files_that_the_page_shows_are_read(block: str) -> None:
+    read = block.replace('secret_file = "hooks.secrets/alerts"', 'secret_env = "ALERTS"')
+    secrets = {"ALERTS": SECRET, "SHOP_SECRET": "whsec_MDEyMzQ1Njc4OWFiY2RlZg=="}
+    (hook,) = parse_file(read, "hooks.toml", secrets, no_files)
+    assert hook.action is (Action.ASK if hook.name == "alerts" else Action.POST)
+
+
+def test_the_template_that_the_page_shows_makes_a_message() -> None:
+    (block,) = (block for block in BLOCKS if "[shop]" in block)
+    (hook,) = parse_file(block, "hooks.toml", {"SHOP_SECRET": "whsec_MDEyMzQ1Njc4OWFiY2RlZg=="}, no_files)
+    order: Json = {"order": 17, "state": "late", "items": [{"name": "*Rope*", "url": "https://shop.example/1"}]}
+    fields = {"payload": trimmed(order), "event": ""}
+    assert hook.text.render(fields) == "**Order 17** is LATE\n- \\*Rope\\* https://shop.example/1"
+    assert (hook.key.render(fields), hook.closes.render(fields)) == ("17", "")
+
+
+def test_the_page_has_a_row_for_each_preset_key_and_filter() -> None:
+    page = (ROOT / "docs" / "webhooks.md").read_text()
+    rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named == {*presets(), *KEYS}
+    assert [name for name in (*Scheme, *FILTERS) if f"`{name}`" not in page] == []
