@@ -13,12 +13,14 @@ from agent.events import Outcome
 from agent.hooks.models import HookedProvider
 from agent.hooks.running import Hooks
 from agent.hooks.values import Answer, Call, Hide, ModelRequest, Question, Refuse
+from agent.incoming import Attachment, Incoming, Quoted
 from agent.messages import Consent, JsonObject, ToolCall
 from agent.ports.tool_audit import AuditedCall
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.providers.scripted import Answer as Scripted
 from agent.providers.scripted import Answering, Until
 from agent.toolbox.registry import FixedTools, Toolbox
+from bot.chat.attachments.reading import Attached
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.tool_use import ToolUse
@@ -61,14 +63,23 @@ class Hooked(World):
 
     hooks: Hooks | None = None
     joins: bool = False
+    attached: Attached = Attached()  # noqa: RUF009 -- frozen
     echo: Echo = field(default_factory=Echo)
+
+    async def read(self, _: Incoming) -> Attached:
+        """Implements the port `FileReader`."""
+        return self.attached
 
     def runner(self) -> TurnRunner:
         table = PolicyTable(self.store.preferences, self.store.audit, self.clock)
         policy = ApprovalPolicy(self.store.consents, self.clock, table)
         toolbox = Toolbox([], [FixedTools((self.echo, Code()))], policy)
         runner = replace(
-            super().runner(), tools=ToolUse(toolbox, policy, self.store.audit), hooks=self.hooks, joins=self.joins
+            super().runner(),
+            tools=ToolUse(toolbox, policy, self.store.audit),
+            hooks=self.hooks,
+            joins=self.joins,
+            files=self,
         )
         return (
             runner if self.hooks is None else replace(runner, provider=always(HookedProvider(self.model, self.hooks)))
@@ -144,6 +155,34 @@ async def test_a_replaced_question_is_what_the_model_reads_and_what_is_stored(ho
     assert "4111" not in repr(world.model.requests)
     assert "My card is (a card)." in world.model.requests[0][-1].text
     assert world.store.chosen == {}
+
+
+async def test_the_texts_of_files_are_checked_and_replaced_with_their_question(hooked: HookedWorlds) -> None:
+    async def shortens(question: Question) -> Question | Refuse:
+        if any("Bluefin" in file.text for file in question.files):
+            return NO
+        return replace(question, files=tuple(replace(file, text=file.text[:5]) for file in question.files))
+
+    world = hooked(["Fine."], before_question=shortens)
+    asked = replace(said("What is this?"), files=(Attachment("a.txt", "text/plain", 9, "here"),))
+    async with world.serving() as turns:
+        world.attached = Attached(quoted=(Quoted("attached file a.txt", "Ann", "short, then Marlin"),))
+        await turns.ask(asked)
+        world.attached = Attached(quoted=(Quoted("attached file a.txt", "Ann", "Bluefin"),))
+        assert await turns.ask(replace(said("And this?"), files=asked.files)) is Outcome.REFUSED
+    (request,) = world.model.requests
+    assert "short" in request[-1].text + request[-2].text
+    assert "Marlin" not in repr(request)
+
+
+async def test_what_was_spoken_is_checked_once_it_is_written_down(hooked: HookedWorlds) -> None:
+    world = hooked(["Fine."], before_question=keeps_the_name)
+    voice = (Attachment("voice.ogg", "audio/ogg", 9, "here", spoken=True),)
+    async with world.serving() as turns:
+        world.attached = Attached(spoken="How is Bluefin?")
+        assert await turns.ask(replace(said(""), files=voice)) is Outcome.REFUSED
+    assert world.model.requests == []
+    assert world.stored() == [reply_texts.QUESTION_WITHHELD, NO.sentence]
 
 
 async def test_a_check_that_fails_lets_no_question_pass(hooked: HookedWorlds) -> None:
