@@ -5,7 +5,10 @@ SCOPES_FORM = "must be one or more of {scopes}, separated by commas"
 DAYS_FORM = "must be a number of days, as in 90d, or never"
 BUDGET_FORM = "must be an amount for each day, as in $2.50 or 200,000 tokens"
 
-NAME_TAKEN = "There is already a token named {name}, or there are {limit} tokens. Choose another name, or revoke one."
+NAME_TAKEN = (
+    "The token was not created, because the name {name} is in use or there are already {limit} tokens. Choose another "
+    "name, or revoke a token."
+)
 NO_SUCH_TOKEN = "There is no token {name}."
 NAME_OF_MANY_TOKENS = "Several tokens are named {name}. Use a number instead: {numbers}."
 NEVER_EXPIRES = "never expires"
@@ -17,14 +20,14 @@ A_DAY = "{budget} a day"
 SERVICE_IN = "service in {place}"
 
 # `/tokens`
-TOKENS_OFF = "You can't create tokens for programs here. Ask an operator to create one for you."
+TOKENS_OFF = "You cannot create tokens for programs here. Ask an operator to create one for you."
 TOKENS_USAGE = (
-    "Write `create NAME`, and the scopes if the token needs fewer than {scopes}, as in `create my-editor ask`. To "
-    "revoke a token, write `revoke NAME`."
+    "Write `create NAME`. For fewer scopes than {scopes}, add the ones that the token needs, as in `create my-editor "
+    "ask`. To revoke a token, write `revoke NAME`."
 )
 NO_TOKENS = "You have no tokens. With a token, a program such as your editor can ask me as you."
 YOUR_TOKENS = "Your tokens for programs:"
-CREATE_IN_DM = "Only you may see a token. To create one, write to me in a direct message."
+CREATE_IN_DM = "Only you should see your tokens. To create one, write to me in a direct message."
 SCOPES_NOT_ALLOWED = "On this bot, your tokens can have these scopes: {scopes}."
 TOKEN_CREATED = (
     "Your new token **{name}**. I show it once, so copy it now:\n\n`{secret}`\n\nPrograms with this token can ask me "
@@ -39,7 +42,7 @@ NO_TOKEN = (
     "This request has no valid token. Send a token as the API key (Authorization: Bearer …). Tokens are created with "
     "/tokens in the chat, or by an operator with `cogency token create`."
 )
-NO_SCOPE = "This token may not do that: it needs the scope {scope}. Create a token with this scope."
+NO_SCOPE = "This token does not have the scope {scope}, which this request needs. Create a token with this scope."
 NO_SUCH_PATH = "There is nothing at this address. This API has /v1/models, /v1/chat/completions and /v1/responses."
 WRONG_METHOD = "Use {method} for this address."
 NO_JSON_TYPE = "Send JSON, with the header Content-Type: application/json."
@@ -47,9 +50,9 @@ NO_JSON = "The body is not valid JSON in UTF-8."
 NO_OBJECT = "The body must be a JSON object."
 TOO_DEEP = "The JSON is nested more than {depth} levels deep."
 MISSING = "Missing required field: {param}."
-NO_TEXT = "{param} must be a text."
+NO_TEXT = "{param} must be a string."
 NO_FLAG = "{param} must be true or false."
-NO_METADATA = "metadata must be an object whose values are texts."
+NO_METADATA = "metadata must be an object whose values are strings."
 NO_MESSAGES = "{param} must be a list with at least one message."
 NO_MESSAGE = "{param} must be a message with a role and a content. Calls and results of tools are not supported."
 NO_ROLE = "The role of {param} must be one of {roles}."
@@ -57,7 +60,7 @@ NO_TEXT_PART = "{param} is not text. Images, files and audio are not supported."
 LAST_NOT_USER = "The last message must have the role user: it is the question."
 QUESTION_EMPTY = "The last message is empty: it is the question."
 QUESTION_LONG = "The question has more than {limit:,} characters."
-CONVERSATION_FORM = "The conversation must be named with at most 64 letters, digits, hyphens and underscores."
+CONVERSATION_FORM = "The name of a conversation can have up to 64 letters, digits, hyphens and underscores."
 TWO_CONVERSATIONS = "Use either previous_response_id or conversation, not both."
 NO_RESPONSE = "There is no previous response with this ID in your conversations."
 NO_MODEL = "There is no model {name} for this token. GET /v1/models lists the models."
@@ -74,8 +77,8 @@ UNSUPPORTED = {
     "background": "The answer is given in this request. Leave out background.",
     "prompt": "Stored prompts are not supported. Send the question as input.",
 }
-PERSON_REFUSED = "The person of this token may not ask the bot now: {why}"
-NOT_CONNECTED = "The bot is not connected to {platform} now, so it cannot check who may ask. Try again in a minute."
+PERSON_REFUSED = "The token's owner cannot ask the bot now: {why}"
+NOT_CONNECTED = "The bot is not connected to {platform} now, so it cannot check who can ask. Try again in a minute."
 TOKEN_SPENT = "This token has used its budget of {budget} for today (UTC)."
 INTERRUPTED = "The bot stopped before the answer was complete. Ask again."
 STORE_AWAY = "The bot's database cannot be reached now. Try again in a minute."

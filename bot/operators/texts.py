@@ -22,7 +22,7 @@ REQUEST_ENDS = {
         "Set the clocks of both machines. Create a new token if the old one expired.",
     ),
     "forbidden": ("Not allowed", "The token has no permission for this request."),
-    "invalid": ("Not understood", "The sender uses another format than this endpoint accepts."),
+    "invalid": ("Not understood", "The sender uses a format that this endpoint does not accept."),
     "too_large": ("Too large", "Reduce what the sender includes."),
     "too_slow": ("Too slow", "The sender or a proxy did not send the whole request in time."),
     "limited": ("Over a limit", "Too many requests, or a budget is used up."),

@@ -395,7 +395,7 @@ def _add_hooks(commands: _Commands) -> None:
 def _add_tokens(commands: _Commands) -> None:
     create = commands.add(Subcommand.TOKEN_CREATE, "create a token and print it once", setup_texts.TOKEN_CREATE_SAYS)
     list_ = commands.add(Subcommand.TOKEN_LIST, "list tokens and when they were last used", setup_texts.WORKS_BESIDE)
-    revoke = commands.add(Subcommand.TOKEN_REVOKE, "revoke a token at once", setup_texts.WORKS_BESIDE)
+    revoke = commands.add(Subcommand.TOKEN_REVOKE, "revoke a token immediately", setup_texts.WORKS_BESIDE)
     create.add_argument("name", type=_argument_type(parse_name), metavar="NAME", help="a name for the program")
     create.add_argument("--as", dest="acts_as", required=True, metavar="WHO", help=setup_texts.TOKEN_AS_SAYS)
     create.add_argument("--place", metavar="PLACE", help=setup_texts.TOKEN_PLACE_SAYS)
@@ -404,7 +404,7 @@ def _add_tokens(commands: _Commands) -> None:
         type=_argument_type(parse_budget),
         default=DailyBudget(),
         metavar="AMOUNT",
-        help="what it may spend in a day, as in 2.50 (US dollars) or '200,000 tokens' (default: no limit of its own)",
+        help="how much it can spend per day, as in 2.50 (dollars) or '200,000 tokens' (default: no limit of its own)",
     )
     create.add_argument(
         "--scopes",

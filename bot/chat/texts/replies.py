@@ -203,7 +203,7 @@ def _source(one: Reference) -> str:
 
 
 A_MANAGER = "A manager of this channel"
-NOT_SWITCHED = "I did not turn it on because everyone in the channel needs to know first. {why}"
+NOT_SWITCHED = "I did not turn it on, because everyone in the channel needs to know first. {why}"
 
 
 FORGOTTEN = "(forgotten)"

@@ -75,7 +75,7 @@ async def test_failed_events_are_listed_and_retried_while_the_bot_runs(tmp_path:
     assert waiting is not None
     assert waiting.event is OutgoingEvent.TURN_FINISHED
     await store.outbox.disable("crm", "gone", CLOCK.now())
-    assert "crm is disabled since" in (await failed_lines(settings))[0]
+    assert "crm has been disabled since" in (await failed_lines(settings))[0]
     assert await retry(settings, "crm", None) == (
         True,
         setup_texts.WEBHOOK_RETRIED.format(name="crm", events="1 event"),

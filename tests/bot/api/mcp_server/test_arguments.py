@@ -23,23 +23,23 @@ JSON = st.recursive(
 WRONG: Sequence[tuple[ToolName, dict[str, object], str]] = [
     (ToolName.RECALL, {}, "The argument 'query' is missing."),
     (ToolName.RECALL, {"query": ""}, "The argument 'query' is missing."),
-    (ToolName.RECALL, {"query": "  "}, "The argument 'query' must be a text that is not empty."),
-    (ToolName.RECALL, {"query": 3}, "The argument 'query' must be a text that is not empty."),
+    (ToolName.RECALL, {"query": "  "}, "The argument 'query' must be a non-empty string."),
+    (ToolName.RECALL, {"query": 3}, "The argument 'query' must be a non-empty string."),
     (ToolName.RECALL, {"query": "x" * 2_001}, "The argument 'query' has more than 2,000 characters. Shorten it."),
     (
         ToolName.RECALL,
         {"query": "x", "wordings": "y"},
-        "The argument 'wordings' must be a list of at most 8 texts.",
+        "The argument 'wordings' must be a list of at most 8 strings.",
     ),
     (
         ToolName.RECALL,
         {"query": "x", "wordings": ["y"] * 9},
-        "The argument 'wordings' must be a list of at most 8 texts.",
+        "The argument 'wordings' must be a list of at most 8 strings.",
     ),
     (
         ToolName.RECALL,
         {"query": "x", "wordings": [{}]},
-        "The argument 'wordings' must be a text that is not empty.",
+        "The argument 'wordings' must be a non-empty string.",
     ),
     (ToolName.FORGET, {"include_related": "yes"}, "The argument 'include_related' must be true or false."),
     (ToolName.ASK, {"questoin": "x"}, "The argument 'questoin' is unknown. Known arguments: question, thread."),

@@ -110,7 +110,7 @@ async def test_questions_and_secrets_are_not_stored(store: StoreInMemory, anna: 
 
 
 @pytest.mark.parametrize(
-    ("answer", "sentence"), [(PolicyAnswer.NO, "switched 'remember' off"), (PolicyAnswer.ASK, "requires approval")]
+    ("answer", "sentence"), [(PolicyAnswer.NO, "turned off 'remember'"), (PolicyAnswer.ASK, "requires approval")]
 )
 async def test_the_operators_policy_holds(
     store: StoreInMemory, clock: FakeClock, answer: PolicyAnswer, sentence: str
