@@ -9,6 +9,9 @@ comes from a model, which may give one key to two things. So it takes evidence i
     news         a word of change or correction, the end of the old value, another value of one kind ("at 9", "at 10"),
                  or another one of what there is one of ("my new dentist")
 
+Of these, the anchor or the one gap may lack under a key that names an attribute with one value ("job title", not "car"
+or "pets"), since it says itself what both are about: "I'm in sales", "since October I'm in marketing".
+
 And nothing may speak against it. One sign is enough, because in doubt both statements are kept:
 
     it denies                               "there is no class this Tuesday"
@@ -25,6 +28,7 @@ only the subject, or no key is known.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 from typing import Final
@@ -50,6 +54,7 @@ from agent.memory.alignment import (
     owns,
     qualifies,
     tells,
+    values_clash,
 )
 from agent.memory.comparison import Pair, Side, begins_with_speaker, compared, is_among, is_ours, is_title, new_in
 from agent.memory.restating import VERB_OF_CHANGE
@@ -120,8 +125,11 @@ def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> boo
     pair = compared(older, newer)
     if not (pair.one_key or pair.related_keys or named):
         return False
-    is_change = _is_about_one_thing(pair) and _is_news(pair)
-    return is_change and not any(speaks_against(pair) for speaks_against in _SIGNS)
+    if _is_reversed(pair) or has_any(pair.newer.said, (cues.SUPPOSES,)):
+        return False
+    if any(speaks_against(pair) for speaks_against in _SIGNS if speaks_against not in _DOUBTS):
+        return False
+    return _is_news(pair) and sum(is_doubtful(pair) for is_doubtful in _DOUBTS) <= pair.has_telling_key
 
 
 def may_share_attribute(older: Told, newer: Told) -> bool:
@@ -142,6 +150,29 @@ def may_give_another_value(older: Told, newer: Told) -> bool:
 
 def _is_about_one_thing(pair: Pair) -> bool:
     return _is_anchored(pair) and _left_out(pair) <= 1 and not _is_reversed(pair)
+
+
+def _lacks_anchor(pair: Pair) -> bool:
+    return not _is_anchored(pair)
+
+
+def _is_about_another_thing(pair: Pair) -> bool:
+    """Return whether the two share no word, and only the speaker could be what both are about, who has and does many
+    things: "I lead the team", "I became a member of the choir".
+    """
+    older, newer = pair.older, pair.newer
+    are_of_speaker = begins_with_speaker(older.text) and newer.is_of_speaker and not newer.subject
+    is_one_of_many = has_any(newer.said, (cues.MEMBER, cues.MANY_AT_A_TIME))
+    return not _is_anchored(pair) and (is_one_of_many or not are_of_speaker)
+
+
+def _leaves_out_two(pair: Pair) -> bool:
+    return _left_out(pair) > 1
+
+
+def _exchanges_two(pair: Pair) -> bool:
+    """Return whether each names two things that the other one does not: "send receipts to A", "send contracts to B"."""
+    return _left_out(pair) > 1 and _left_out(replace(pair, older=pair.newer, newer=pair.older)) > 1
 
 
 def _is_anchored(pair: Pair) -> bool:
@@ -242,6 +273,8 @@ def _is_news(pair: Pair) -> bool:
         return True
     if has_any(pair.newer.said, (cues.MISTAKEN, cues.AGAIN)) or _tells_of_old_value(pair):
         return True
+    if pair.has_telling_key and has_any(pair.newer.said, (cues.WHEN,)) and not has_any(pair.older.said, (cues.WHEN,)):
+        return True  # "The project is on hold", "we resumed the project this week"
     return pair.clash or pair.has_one_value or _renews(pair) or _is_held_by_another(pair)
 
 
@@ -257,7 +290,7 @@ def _tells_of_old_value(pair: Pair) -> bool:
 
 def _denies(pair: Pair) -> bool:
     """Return whether it denies something, and not only that the older state, or one that it names, still holds."""
-    if pair.ends_older or pair.displaces or _denies_old_value(pair):
+    if pair.ends_older or pair.displaces or _denies_old_value(pair) or _denies_beside(pair):
         return False
     return any(negates(_without_reason(text)) for text in (pair.newer.said, pair.newer.text))
 
@@ -277,12 +310,29 @@ def _denies_old_value(pair: Pair) -> bool:
     )
 
 
+def _denies_beside(pair: Pair) -> bool:
+    """Return whether only a clause beside that of the new value denies something: "at four, Ann cannot come before".
+    "At four, but not on Sundays" limits what it says: nothing stands before its negation.
+    """
+    newer = pair.newer
+    if not pair.one_key or negates(newer.text) or not values_clash(pair.older.words, newer.clause):
+        return False
+    denying = [clause for clause in clauses_of(newer.said) if negates(clause)]
+    return bool(denying) and all(content_of(_before_negation(clause)) for clause in denying)
+
+
+def _before_negation(clause: str) -> str:
+    folded = lexicon.folded(clause[:READ_CHARS])
+    found = (pattern.search(folded) for pattern in (*cues.ENDS, lexicon.NEGATED))
+    return clause[: min((match.start() for match in found if match is not None), default=0)]
+
+
 def _is_of_the_past(pair: Pair) -> bool:
     """Return whether the older one tells what happened once, or one of them what was so once."""
     sentences = (pair.older.said, pair.newer.said)
     if any(describes_past_state(text) or has_any(text, (cues.ONCE,)) for text in sentences):
         return True
-    if _is_of_an_earlier_state(pair):
+    if _is_of_an_earlier_state(pair) or _was_an_event(pair):
         return True
     if pair.is_pending:
         return False
@@ -297,6 +347,12 @@ def _is_of_the_past(pair: Pair) -> bool:
 
 def _is_of_an_earlier_state(pair: Pair) -> bool:
     return _was_so(pair.newer) and not _was_so(pair.older)
+
+
+def _was_an_event(pair: Pair) -> bool:
+    """Return whether the newer one tells of something past without a sign of change: "I spent the summer in Bergen"."""
+    older, newer = pair.older.statement, pair.newer.statement
+    return newer.past and not (older.past or pair.changed or pair.clash or pair.ends_older)
 
 
 def _was_so(side: Side) -> bool:
@@ -324,7 +380,7 @@ def _holds_at_another_time(pair: Pair) -> bool:
         return True
     if has_any(newer.said, (cues.RETURN,)) and not has_any(older.said, (cues.RETURN,)):
         return True
-    if _is_on_another_day(pair):
+    if _is_on_another_day(pair) or _holds_next_time(pair):
         return True
     is_date_of_change = is_date_of_change or pair.displaces  # "Lena quit on Tuesday, Bo stepped in"
     if limits(older.words, newer.words, newer.said) and not is_date_of_change:
@@ -360,6 +416,18 @@ def _is_on_another_day(pair: Pair) -> bool:
     values = [[word for word in side.words if word.kind and word.kind != "weekday"] for side in (older, newer)]
     differing = [[word for word in values[at] if not is_in(word, values[1 - at])] for at in (0, 1)]
     return begins_with_speaker(older.text) and all(differing)
+
+
+def _holds_next_time(pair: Pair) -> bool:
+    """Return whether the newer one tells of the next day or period, and the older one of what is usual, or of another
+    period: "on Mondays", "next Monday".
+    """
+    older, newer = pair.older, pair.newer
+    is_next = [has_any(side.said, (cues.NEXT,)) for side in (older, newer)]
+    if is_next != [False, True] or has_any(newer.said, (lexicon.MOVES,)):
+        return False
+    is_usual = older.statement.habit or has_any(older.said, (lexicon.ON_WEEKDAYS,))
+    return is_usual or bool(by_kind(older.words).get("relative"))
 
 
 def _parts_of_time(text: str) -> set[str]:
@@ -445,6 +513,10 @@ def _has_other_subject(pair: Pair) -> bool:
     if pair.displaces or pair.exchanges:
         return False
     keys = pair.keys
+    if _is_subject_the_value(pair):
+        return False
+    if pair.tells_what_became_of_it and older.statement.unique and newer.statement.unique and newer.is_of_speaker:
+        return False  # "Ann retired, my boss is Ben" after "my manager is Ann"
     missing = [word for word in older.subject if _names(word) and not (is_among(word, keys) or newer.mentions(word))]
     missing = [] if newer.is_about_it else missing
     is_nobody = pair.is_pending and has_any(older.said, (cues.NOBODY,))
@@ -466,6 +538,17 @@ def _has_other_subject(pair: Pair) -> bool:
     of_key = bool(newer.subject) and all_in(newer.subject, keys)
     without_subject = _is_unspaced(newer) and not newer.subject
     return older.is_of_speaker and not (newer.is_of_speaker or of_key or without_subject)
+
+
+def _is_subject_the_value(pair: Pair) -> bool:
+    """Return whether the newer one begins with its value, and says for the rest what the older one says: "my favorite
+    is A", "B is my favorite".
+    """
+    older, newer = pair.older, pair.newer
+    values, rest = newer.subject, newer.predicate
+    is_value = bool(values) and all((word.is_name or word.kind) and not older.mentions(word) for word in values)
+    known = (*older.subject, *pair.keys)
+    return is_value and pair.one_key and bool(rest) and all(is_among(word, known) for word in rest)
 
 
 def _differs_in_subject_and_value(pair: Pair) -> bool:
@@ -557,7 +640,7 @@ def _is_one_of_many(pair: Pair) -> bool:
     if pair.is_unique or pair.ends_older or pair.is_pending or pair.displaces:
         return False
     older, key = pair.older, lexicon.folded(pair.older.key_text)
-    if has_any(key, (cues.MANY_VALUES,)):
+    if pair.has_many_values:
         return True
     # One has many things, and does many on some days; their number is one
     is_counted = pair.clash and not by_kind(older.words).keys() & lexicon.DAYLIKE
@@ -709,6 +792,12 @@ def _has_name_beside(words: Sequence[Token], *, any_word: bool) -> bool:
     return _has_behind_value(words) or any(not word.kind and (word.is_name or any_word) for word in words)
 
 
+# A key that names an attribute with one value outweighs one of these
+_DOUBTS: Final[tuple[Callable[[Pair], bool], ...]] = (
+    _lacks_anchor,
+    _leaves_out_two,
+    _has_another_kind_of_value,
+)
 _SIGNS: Final[tuple[Callable[[Pair], bool], ...]] = (
     _denies,
     _is_of_the_past,
@@ -718,6 +807,8 @@ _SIGNS: Final[tuple[Callable[[Pair], bool], ...]] = (
     _is_one_of_many,
     _is_of_another_attribute,
     _differs_in_a_second_place,
+    _exchanges_two,
+    _is_about_another_thing,
 )
 # What a model cannot overrule that was asked about the two alone
 _EXCLUDING: Final = (

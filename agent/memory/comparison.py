@@ -14,6 +14,7 @@ from agent.memory import cues, lexicon
 from agent.memory.alignment import (
     UNSPACED,
     aligned_after,
+    all_in,
     by_kind,
     clauses_of,
     content_of,
@@ -125,11 +126,14 @@ class Pair:
         old_text = restate(older.sentence, older.sentence).text
         said = without(newer.sentence, cues.ANSWER, "")
         restated = restate(said, older.sentence)
-        about = (*content_of(old_text), *_key_words(older.key), *_key_words(newer.key))
+        old = Side.of(older.sentence, older.key, old_text, old_text)
+        keys = (*_key_words(older.key), *_key_words(newer.key))
+        # "Ann retired, so I report to Ben": the old value says nothing about which clause states the new one
+        about = [word for word in old.words if word in old.subject or not word.is_name or is_among(word, keys)]
         is_whole = newer.value.strip() == newer.sentence.strip() or same_key(older.key, newer.key)
         stated = "" if is_whole else newer.value
-        old = Side.of(older.sentence, older.key, old_text, old_text)
-        new = Side.of(said, newer.key, restated.text, _stating(restated.text, stated, about, content_of(old_text)))
+        stating = _stating(restated.text, stated, (*about, *keys), old.words)
+        new = Side.of(said, newer.key, restated.text, stating)
         return cls(
             older=old,
             newer=new,
@@ -163,6 +167,21 @@ class Pair:
         """Whether the key says more than who or what it is about. Of the speaker it always does."""
         keys, subject = self.keys, self.older.subject
         return bool(keys) and not (subject and all(is_among(word, subject) for word in keys))
+
+    @property
+    def has_telling_key(self) -> bool:
+        """Whether one key names an attribute that has one value at a time: "office rent", not "car" or "languages"."""
+        key = lexicon.folded(self.older.key_text)
+        is_plural = cues.PLURAL_KEY.fullmatch(key) is not None
+        return self.one_key and self.names_attribute and not (self.has_many_values or is_plural)
+
+    @property
+    def has_many_values(self) -> bool:
+        """Whether the key names something of which one has several at a time: "pets", "spoken languages"."""
+        key = lexicon.folded(self.older.key_text)
+        if UNSPACED.search(key) is None:  # What it names stands at its end or, in Romance languages, at its beginning
+            key = " ".join([*WORD.findall(key)[:1], *WORD.findall(key)[-1:]])
+        return has_any(key, (cues.MANY_VALUES,))
 
     @property
     def ends_older(self) -> bool:
@@ -320,14 +339,23 @@ def _stating(text: str, value: str, about: Sequence[Token], older: Sequence[Toke
     clauses = clauses_of(text)
     if len(clauses) < 2:
         return text
-    stated = content_of(value)
+    stated, named = content_of(value), {clause: _named_in(clause) for clause in clauses}
+    is_certain = not has_any(text, (cues.SUPPOSES,))
+    brings_new = is_certain and any(not is_in(word, older) for words in named.values() for word in words)
 
-    def shared(clause: str) -> tuple[int, int, bool]:
+    def shared(clause: str) -> tuple[int, int, bool, bool]:
         words = content_of(clause)
         is_news = has_any(clause, (*cues.CHANGES, cues.SPEAKER)) or begins_with_speaker(clause)
-        return count_in(stated, words), count_in(about, words) + 2 * values_clash(older, words), is_news
+        # "Ann retired, so I report to Ben"
+        about_older = brings_new and all_in(named[clause], older) and _is_over(clause)
+        closeness = count_in(about, words) + 2 * values_clash(older, words)
+        return count_in(stated, words), closeness, not about_older, is_news
 
-    return max(reversed(clauses), key=shared)
+    return max(reversed(clauses), key=shared).strip()
+
+
+def _named_in(text: str) -> list[Token]:
+    return [word for word in content_of(text) if word.is_name or word.kind]
 
 
 def is_title(word: Token, side: Side, other: Side) -> bool:

@@ -56,19 +56,20 @@ TURNED: Final = compile_later(
         r"|à présent|plutôt|décalée?s?|avancée?s?|repoussée?s?|quittée?s?|abandonnée?s?|devenue?s?|vendue?s?"
         r"|depuis peu"
         r"|en fin de compte|à partir d[eu]|est passée?|sont passée?s?|arrêtée?s?|partie?s?|remplacée?s?|rebaptisée?s?"
-        r"|baissé|monté|réduite?s?|prolongée?s?"
+        r"|baissé|monté|réduite?s?|prolongée?s?|(?:suis|sommes) passée?s?"
         # Spanish
         r"|al final|mejor|desde ahora|ya|retras(?:a|ó|ado|ada)|adelant(?:a|ó|ado|ada)|ampliad[oa]|reducid[oa]|dejado"
         r"|dej(?:é|amos|ó)|sustitu(?:ido|ida|yó|imos)|reemplaz(?:ado|ada|ó|amos)|ha pasado|han pasado"
-        r"|pas(?:a|ó|aron) al?|subió"
+        r"|pas(?:a|ó|é|amos|aron) al?|subió"
         r"|subieron|bajó|se ha ido|se fue|(?:me )?mud(?:é|amos)|aplaz(?:ó|aron|amos)|aument(?:ó|aron)|disminuyó"
         r"|cambiaron|movieron|vendí|vendido|cambié|cambiamos|han hecho|ascendid[oa]|en realidad"
         r"|trasladad[oa]"
         # Portuguese
         r"|no lugar d[aeo]|afinal|já|deixei|deixou|deixamos|parei|adiantad[oa]|ampliad[oa]|reduzid[oa]"
         r"|substitu(?:í|iu|ímos)"
-        r"|passou|vendi|desde agora|transferid[oa]|promovid[oa]|aumentou|diminuiu|saiu"
+        r"|passou|passei|passámos|vendi|desde agora|transferid[oa]|promovid[oa]|aumentou|diminuiu|saiu"
         # Italian
+        r"|(?:sono|siamo) passat[oaie]"
         r"|ormai|alla fine|lasciat[oa]|vendut[oa]|smesso|da (?:oggi|ieri|lunedì|gennaio)|a partire da|diventat[oa]"
         r"|promoss[oa]"
         r"|rinominat[oa]|salit[oaie]|sces[oaie]|ridott[oaie]|raddoppiat[oaie]|licenziat[oa]|abbandonat[oa]|adottat[oa]"
@@ -530,6 +531,15 @@ RETURN: Final = compile_later(
         "帰り|復路|回程|返程",
     )
 )
+# A single day or period to come: what holds then need not hold always
+NEXT: Final = compile_later(
+    _any_of(
+        r"(?:next|coming|nächste[nrsm]?|kommende[nrsm]?|volgende|следующ\w{2,3}) [^\W\d_]{3,20}"
+        r"|[^\W\d_]{3,20} (?:prochaine?|prochains|que viene|próxim[oa]|prossim[oa]|que vem)"
+        r"|(?:prochaine?|próxim[oa]|prossim[oa]) [^\W\d_]{3,20}",
+        "下[周个]|来週|来月|次の",
+    )
+)
 # A part of the time: what holds then does not hold always
 PART_OF_TIME: Final = compile_later(
     _any_of(
@@ -648,6 +658,13 @@ PLURAL_KEY: Final = compile_later(  # "languages", "travel plans", "countries vi
 ROMANCE: Final = compile_later(
     r"\b(?:el|los|las|una?|del|al|en|con|por|para|que|em|uma?|da|dos|das|na|nas|com|como|il|lo|gli|di|che|nel|nella"
     r"|alla|le|les|des|du|est|une|chez|hasta|desde|até|ao|seu|sua|su|sus)\b|[ãõñ]"
+)
+# One may be a member of many
+MEMBER: Final = compile_later(
+    _any_of(
+        r"members? of|mitglied\w{0,3}|membres?|miembros?|soci[oa]s?|membr[oi]|lid van|член\w{0,3}",
+        "成员|会员|メンバー|会員",
+    )
 )
 # Words before a name: "is called Bo"
 CALLED: Final = lexicon.words("heißt heisst heet heten llama appelle chama chiama зовут")

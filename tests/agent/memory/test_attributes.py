@@ -56,6 +56,56 @@ def test_where_evidence_lacks_both_are_kept_and_the_older_one_is_marked(key: str
 @pytest.mark.parametrize(
     ("key", "older", "newer"),
     [
+        # No word in common, but both are about the speaker
+        ("department", "I'm in purchasing.", "Since spring I've been working in logistics."),
+        ("Arbeitgeber", "Ich arbeite bei Wolff.", "Seit März bin ich bei Sander."),
+        # The older one names more than its value
+        ("desk location", "My desk is on the first floor, beside the lift.", "I sit on the second floor now."),
+    ],
+)
+def test_a_key_that_names_an_attribute_outweighs_one_doubt(key: str, older: str, newer: str) -> None:
+    assert gives(key, older, newer)
+    assert not gives(key, older, newer, newer_key=f"{key} of Rita")
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("editor", "My editor is Carla Ruiz.", "Carla retired, so I'm with Olaf Brink these days."),
+        ("favorite bakery", "My favorite bakery is Krume.", "Krume has changed hands, Ofenrohr is my favorite."),
+        ("opening time", "The library opens at 9.", "Because of the heating, the library opens at 10."),
+        ("Öffnungszeit", "Die Bücherei öffnet um 9 Uhr.", "Wegen Umbau öffnet die Bücherei um 10 Uhr."),
+        ("lezioni", "La lezione è alle 18.", "La lezione è alle 19, Ivo non arriva prima."),
+        ("dose of the tablets", "My tablets are 20 mg.", "My doctor raised my tablets to 30 mg."),
+    ],
+)
+def test_the_clause_of_the_new_value_decides_whatever_reason_stands_beside_it(key: str, older: str, newer: str) -> None:
+    assert gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        # Two things that the other one does not name
+        ("recipient", "Send the invoices to Olga.", "Send the offers to Marek from now on."),
+        # What is so next time, and what happened once
+        ("swimming day", "I swim on Tuesdays.", "Next Tuesday I'm at the dentist."),
+        ("Probentag", "Die Probe ist montags.", "Nächste Woche ist die Probe am Freitag."),
+        ("brother's city", "My brother lives in Graz.", "My brother spent the winter in Linz."),
+        # Limits what it says
+        ("shop hours", "The shop opens on Mondays.", "The shop opens on Mondays, but not in August."),
+    ],
+)
+def test_two_things_the_next_time_and_a_past_event_replace_nothing_under_a_key_of_an_attribute(
+    key: str, older: str, newer: str
+) -> None:
+    assert not gives(key, older, newer)
+    assert not gives(key, older, newer, named=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
         ("deadline", "Our deadline is Friday.", "No, it moved to Monday."),
         ("lead", "Our lead is Ann.", "No, it is Ben now."),
         ("lead", "Our lead is Ann.", "Actually it's Ben now."),
