@@ -193,7 +193,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
                 found = cast("dict[str, object]", obj).get(argument, self)
                 return self.undefined(obj=obj, name=argument) if found is self else found
             case list() | tuple() if isinstance(argument, (int, slice)) and not isinstance(argument, bool):
-                return self._item(obj, argument)
+                return self._item(obj, cast("Any", argument))
             case Undefined():
                 return obj
             case _:

@@ -83,8 +83,8 @@ class DyingLedger:
             self.steps.here("the turn is claimed")
         return claim
 
-    async def set_text(self, claim: Claim, text: str) -> None:
-        await self.inner.set_text(claim, text)
+    async def set_text(self, claim: Claim, text: str, *, before: str | None = None) -> None:
+        await self.inner.set_text(claim, text, before=before)
 
     async def load(self) -> Load:
         return await self.inner.load()
