@@ -1,5 +1,6 @@
 """The contract of the port Outbox: events are stored with what happened, and fall with what is forgotten."""
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
@@ -424,3 +425,33 @@ async def test_a_row_of_some_places_hears_of_their_budgets_alone(store: Store, p
     await store.outbox.budget_near(near(Whose.WORKSPACE, "workspace:slack:T1", "slack:T1"), NOW)
     await store.outbox.budget_near(near(Whose.EVERYONE, "everyone", ""), NOW)
     assert len(await waiting(store, key="budget")) == count
+
+
+async def test_processes_that_start_end_turns_and_deliver_at_one_moment_lose_no_event_and_keep_the_order(
+    store: Store,
+) -> None:
+    row = Subscription("crm", ALL, frozenset(), "address")
+    await store.outbox.subscribe([row], NOW)
+    claims = list[Claim]()
+    for number in range(12):
+        await store.ledger.accept(said("one", conversation=f"thread {number % 3}", person=f"person {number}"))
+    ended = dict[str, list[int]]()
+
+    async def end_all() -> None:
+        while (claim := await store.ledger.claim(Claiming("worker", NOW, LEASE))) is not None:
+            claims.append(claim)
+            await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "two"), NOW)
+            ended.setdefault(claim.incoming.conversation, []).append(claim.turn)
+
+    async def postpone(key: str) -> None:
+        for second in range(4):
+            await store.jobs.schedule(job_kind("crm"), key, "", NOW + timedelta(seconds=second))
+
+    starts = [store.outbox.subscribe([row], NOW) for _ in range(3)]
+    postponed = [postpone(f"thread {number}") for number in range(3)]
+    await asyncio.gather(*(end_all() for _ in range(3)), *postponed, *starts)
+    while len(claims) < 12:
+        await end_all()
+    for key, turns in ended.items():
+        assert [delivery.turn for delivery in await waiting(store, key=key)] == sorted(turns)
+    assert sum(map(len, ended.values())) == 12
