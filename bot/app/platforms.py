@@ -224,6 +224,7 @@ async def _operator_page(
         store.shard_leases.listed if replicas is not None else None,
         replicas.owner if replicas is not None else "",
         names.of,
+        store.outbox,
     )
     overview, failures, *others = operator_views(sources)
     reports = report_views(SqlOperatorReports(store.database), parts.CLOCK, names.of)

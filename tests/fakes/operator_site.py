@@ -111,4 +111,5 @@ def sources_of(
         FakePlatforms(dict(troubles or {})),
         OfferedTools(lambda: tools, lambda: away or {}, rows[:1], lambda: dict(enumerate(rows[1:], 1))),
         ["slack", "discord"],
+        outbox=store.outbox,
     )

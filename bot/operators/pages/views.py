@@ -18,8 +18,10 @@ from typing import Final, Protocol, assert_never
 from agent.events import CallFinished, ModelAnswered, Outcome
 from agent.incoming import platform_of
 from agent.messages import ResultStatus
+from agent.outgoing import FAILED_KEPT
 from agent.ports.clock import Clock
 from agent.ports.ledger import Ledger
+from agent.ports.outbox import Outbox
 from agent.ports.shard_leases import ListedShard
 from agent.ports.tool_audit import CallEnd, ToolAudit
 from agent.ports.tools import Tool
@@ -64,6 +66,7 @@ from bot.settings.declaration import SettingOrigin, ShownSetting
 HOUR: Final = timedelta(hours=1)
 MAX_TURNS: Final = 5_000  # Of the last hour: more than a process answers in that time
 MAX_ENDPOINTS: Final = 100  # Operators name them; of more, the one seen longest ago is dropped
+MAX_UNDELIVERED: Final = 50  # Events of webhooks; the command lists all
 MAX_FAILURES: Final = 100  # Pairs of kind and place; the one seen longest ago is dropped
 ACCEPTED: Final = frozenset({RequestEnd.ACCEPTED, RequestEnd.REPEATED})
 GOOD: Final = frozenset({Outcome.ANSWERED, Outcome.STOPPED, TurnUnended.PUT_ASIDE, TurnUnended.GIVEN_BACK})
@@ -332,6 +335,8 @@ class OperatorSources:
     shards: Callable[[datetime], Awaitable[Sequence[ListedShard]]] | None = None
     process: str = ""
     names_of: NamesOf = no_names
+    outbox: Outbox | None = None
+    """Events that could not be delivered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,7 +494,18 @@ async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer
     away = [{"name": platform_name(name), "why": why} for name, why in sorted(sources.platforms.troubles.items())]
     servers = [{"name": name, "why": why} for name, why in sorted(sources.tools.away().items())]
     since = span((moment - sources.recent.since).total_seconds())
-    return ViewAnswer("failures.html", {"failures": seen, "platforms": away, "servers": servers, "since": since})
+    return ViewAnswer(
+        "failures.html",
+        {
+            "failures": seen,
+            "platforms": away,
+            "servers": servers,
+            "since": since,
+            "disabled": [] if sources.outbox is None else sorted((await sources.outbox.disabled()).items()),
+            "undelivered_days": FAILED_KEPT.days,
+            "undelivered": [] if sources.outbox is None else await sources.outbox.failed(MAX_UNDELIVERED),
+        },
+    )
 
 
 # Requests of other programs.

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from agent.events import Outcome
 from agent.messages import Json
+from agent.outgoing import OutgoingEvent, Subscription
 from agent.ports.shard_leases import SHARD_LEASE, ShardSession
 from agent.ports.tool_audit import AuditedCall
 from agent.ports.tools import ToolEffect
 from agent.tool_policy import PolicyAnswer, PolicyRow
+from agent.turn_records import Claiming, Closing
 from bot.app.settings import load_settings
 from bot.chat.audit import WAITS, operator_act, policy_change
 from bot.operators.pages.frame import ViewAnswer
@@ -99,6 +102,28 @@ async def test_a_platform_that_is_away_is_told_with_its_reason(store: Store, clo
     values = await shown(sources_of(store, clock, Recent(clock), troubles={"slack": "No token."}), "/")
     assert values["troubles"] == [{"name": "Slack", "why": "No token."}]
     assert [(row["name"], row["connected"]) for row in values["platforms"]] == [("Discord", False), ("Slack", False)]
+
+
+async def test_webhook_events_that_could_not_be_delivered_are_listed_and_disabled_webhooks_named(
+    store: Store, clock: FakeClock
+) -> None:
+    row, now = Subscription("crm", frozenset({OutgoingEvent.TURN_FINISHED})), clock.now()
+    await store.outbox.subscribe([row], now)
+    await store.ledger.accept(said("where is the quetzal?"))
+    claim = await store.ledger.claim(Claiming("worker", now, timedelta(minutes=1)))
+    assert claim is not None
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "the quetzal is here"), now)
+    site = operator_site(store, clock, operator_views(sources_of(store, clock, Recent(clock))))
+    browser = OperatorBrowser(site)
+    await browser.sign_in(store, clock)
+    assert "Nothing has failed." in (await browser.get("/failures")).text
+    await store.outbox.disable("crm", "the receiver <gone>", now)
+    page = (await browser.get("/failures")).text
+    assert "The webhook crm is disabled since" in page
+    assert "<td>the receiver &lt;gone&gt;</td>" in page
+    assert "turn.finished" in page
+    assert "Nothing has failed." not in page
+    assert "quetzal" not in page
 
 
 @pytest.mark.parametrize(("value", "told"), [(0.04, "40 ms"), (2.44, "2.4 s"), (90, "90 s"), (1234, "1,234 s")])
