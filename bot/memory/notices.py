@@ -51,8 +51,8 @@ class FirstNotice:
     is_private: ClassVar[bool] = False
 
     async def line(self, ended: EndedTurn) -> NoteLine:
-        """Return the notice below this turn's answer; no line if another turn shows it."""
-        if ended.closing.outcome not in ANSWERED or not ended.closing.calls:
+        """Return the notice below this turn's answer; no line if another turn shows it, or a program asked."""
+        if ended.closing.outcome not in ANSWERED or not ended.closing.calls or ended.kind.asks_nobody:
             return NO_LINE
         person, mine = ended.question.person.id, str(ended.number)
         shown = (await self.preferences.all_of(person)).get(TOLD)

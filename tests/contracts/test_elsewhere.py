@@ -49,6 +49,8 @@ async def test_what_a_process_left_is_taken_over_by_the_next_one_of_its_kind_and
 async def test_what_a_process_left_of_everyone_is_taken_over_at_once(store: Store) -> None:
     for person, source in (("ann", "api:1"), ("ben", "api:2"), ("ann", "terminal:1")):
         await store.ledger.accept(asked(f"{person} by {source}", source=source, person=person))
+    await store.ledger.accept(asked("held", source="api:4"))
+    assert await store.ledger.hold_place("api:4", LATER + LEASE)
     assert await store.ledger.take_over_turns("", "api", "api:3", LATER, LEASE) == 2
     assert await left(store, "api:3") == ["ann by api:1", "ben by api:2"]
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.incoming import Incoming
+from agent.incoming import Incoming, person_source
 from agent.machine import CLOCK, new_secret
 from agent.memory.audience import Audience, PersonAudience
 from agent.ports.api_tokens import ApiToken, TokenScope
@@ -29,12 +29,17 @@ ANN, BEN = "play:ann", "play:ben"
 
 @dataclass
 class ApiBot:
-    """`host`: what a platform is given; `url`: of the database."""
+    """`address`: of its server; `url`: of its database; `host`: what a platform is given."""
 
     address: str
     url: str
-    host: Host
+    _host: Host | None = None
     tokens: dict[str, ApiToken] = field(default_factory=dict[str, ApiToken])
+
+    @property
+    def host(self) -> Host:
+        assert self._host is not None, "it runs in another process"
+        return self._host
 
     @property
     def base_url(self) -> str:
@@ -54,7 +59,7 @@ class ApiBot:
             name=f"token-{len(self.tokens)}",
             person="" if audience else person,
             audience=audience or PersonAudience(person),
-            source=SOURCE,
+            source=person_source(person),
             channel=channel,
             scopes=scopes,
             budget=budget,

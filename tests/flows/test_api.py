@@ -25,13 +25,23 @@ from agent.memory.documents import NewDocument, Passage
 from agent.ports.api_tokens import TokenScope
 from agent.turn_kinds import TurnKind
 from bot.api.tokens import DailyBudget
+from bot.chat.exit_codes import Exit
 from bot.platforms.play.inbound import read_message
 from bot.platforms.play.workspace import CHANNELS, PEOPLE, SOURCE, TEAM
 from store.engine import open_store
 from tests.fakes.api_bot import ANN, BEN, ApiBot, api_bot
+from tests.fakes.discord_gateway import running_discord
+from tests.fakes.discord_world import ANN as DISCORD_ANN
+from tests.fakes.discord_world import BOT as DISCORD_BOT
 from tests.fakes.incoming import said
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, Wait, head, text
 from tests.fakes.new_database import new_database
+from tests.fakes.sign_in_world import free_port
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_things import BOT_USER
+from tests.fakes.slack_things import TEAM as SLACK_TEAM
+from tests.flows.test_service import on_discord, on_slack, service
+from tests.flows.test_terminal import cogency
 from tests.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
@@ -280,3 +290,51 @@ async def test_a_bot_that_stops_tells_the_waiting_program(tmp_path: Path) -> Non
         with pytest.raises((APIError, APIConnectionError)):
             await asking
         await client.close()
+
+
+def served(model: ModelServer) -> tuple[dict[str, str], str]:
+    """The settings of a bot with the API, and its address."""
+    port = free_port()
+    settings = {"OPENAI_BASE_URL": model.url, "COGENCY_HTTP": f"127.0.0.1:{port}", "COGENCY_FIRST_NOTICE": "off"}
+    return settings, f"http://127.0.0.1:{port}/v1"
+
+
+async def created(folder: Path, person: str) -> str:
+    """The token that an operator creates at a shell while the bot runs."""
+    done = await asyncio.to_thread(cogency, folder, "token", "create", "ide", "--as", person)
+    assert done.returncode == Exit.OK, done.stderr
+    return done.stdout.strip()
+
+
+async def test_on_slack_a_member_asks_by_a_program_and_one_who_left_does_not(tmp_path: Path) -> None:
+    async with FakeSlack(CLOCK) as slack, ModelServer(lambda _: answering(text("Vermilion."))) as model:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        settings, address = served(model)
+        async with service(tmp_path, **on_slack(slack), **settings):
+            await slack.connected(2)
+            told = await slack.say(ann, general, f"<@{BOT_USER}> my boat is vermilion")
+            await until(lambda: slack.state.answers(general, told.ts))
+            hers = await created(tmp_path, f"slack:{SLACK_TEAM}:{ann}")
+            left = ApiBot(address, f"sqlite:///{tmp_path / 'bot.db'}")
+            his = await left.token(f"slack:{SLACK_TEAM}:{slack.state.user('bob', deleted=True)}")
+            async with AsyncOpenAI(api_key=hers, base_url=address, max_retries=0) as client:
+                answer = await client.responses.create(model="cogency", input="What color is my boat?")
+                assert answer.output_text == "Vermilion."
+            async with AsyncOpenAI(api_key=his, base_url=address, max_retries=0) as client:
+                with pytest.raises(PermissionDeniedError, match="no longer active"):
+                    await client.responses.create(model="cogency", input="What color is my boat?")
+        (asked,) = [one for one in model.requests if b"What color is my boat" in one.body]
+        assert b"my boat is vermilion" in asked.body
+
+
+async def test_on_discord_a_member_asks_by_a_program(tmp_path: Path) -> None:
+    async with running_discord(CLOCK) as discord, ModelServer(lambda _: answering(text("Vermilion."))) as model:
+        settings, address = served(model)
+        async with service(tmp_path, **on_discord(discord), **settings):
+            await discord.until(lambda: discord.identified and discord.rest.commands)
+            asked = await discord.say(DISCORD_ANN, f"<@{DISCORD_BOT}> my boat is vermilion")
+            await until(lambda: discord.world.shown(asked["id"]))
+            secret = await created(tmp_path, f"discord:{DISCORD_ANN}")
+            async with AsyncOpenAI(api_key=secret, base_url=address, max_retries=0) as client:
+                answer = await client.responses.create(model="cogency", input="What color is my boat?")
+                assert answer.output_text == "Vermilion."

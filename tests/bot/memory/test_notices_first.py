@@ -1,10 +1,12 @@
 """The line below the first reply to a person: shown once, whichever process answers or crashes."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from agent.memory.forgetting_plans import Everything
+from agent.turn_kinds import TurnKind
 from bot.memory import texts as memory_texts
 from bot.memory.notices import FirstNotice
 from tests.fakes.clock import FakeClock
@@ -71,3 +73,10 @@ async def test_whoever_is_forgotten_is_told_anew() -> None:
 async def test_where_nothing_is_learned_it_claims_no_learning() -> None:
     line = await FirstNotice(store_in_memory().preferences, lambda: False).line(ended())
     assert line.text == memory_texts.KEEPS
+
+
+async def test_a_program_is_not_told_in_place_of_its_person() -> None:
+    notice = FirstNotice(store_in_memory().preferences, lambda: True)
+    by_program = replace(said("Hello?"), kind=TurnKind.API)
+    assert (await notice.line(ended(1, by_program))).text == ""
+    assert (await notice.line(ended(2))).text == memory_texts.LEARNS
