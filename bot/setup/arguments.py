@@ -110,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_plugins(_Commands(commands.group("plugins", "manage plug-ins: folders with skills and tool servers")))
     _add_tokens(_Commands(commands.group("token", "create, list and revoke the tokens of programs that ask the bot")))
-    _add_webhooks(_Commands(commands.group("webhooks", "list failed webhooks, and try them again")))
+    _add_webhooks(_Commands(commands.group("webhooks", "list failed outgoing webhooks, and try them again")))
     _add_hooks(_Commands(commands.group("hooks", "add, list, test and rotate incoming webhooks")))
     _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _add_invite(_Commands(commands.group("discord", "set up the Discord application")))

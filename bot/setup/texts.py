@@ -453,6 +453,7 @@ WEBHOOK_FAILED = "{number}  {name}  {event}  {time:%Y-%m-%d %H:%M} UTC  {attempt
 WEBHOOK_UNKNOWN = "{name} is not in the COGENCY_OUTGOING_WEBHOOKS file. Correct the name, or add the webhook."
 WEBHOOK_NUMBER_UNKNOWN = "{name} has no failed event {number}. `cogency webhooks failed` lists the numbers."
 WEBHOOK_RETRIED = "{name} is enabled, and {events} will be delivered again by the running bot."
+WEBHOOK_ENABLED = "{name} is enabled. It has no failed events."
 WEBHOOKS_WRONG = "the bot cannot send webhooks"
 WEBHOOK_REACHES = "the webhook {name} can reach {host}"
 WEBHOOK_REFUSED = "the webhook {name} cannot reach {host}"

@@ -69,6 +69,8 @@ async def retry(settings: Settings, name: str, number: int | None) -> tuple[bool
         count = await outbox.retry(name, number, CLOCK.now())
     if number is not None and not count:
         return False, setup_texts.WEBHOOK_NUMBER_UNKNOWN.format(name=name, number=number)
+    if not count:
+        return True, setup_texts.WEBHOOK_ENABLED.format(name=name)
     return True, setup_texts.WEBHOOK_RETRIED.format(name=name, events=counted(count, "event", "events"))
 
 

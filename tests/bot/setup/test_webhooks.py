@@ -81,6 +81,7 @@ async def test_failed_events_are_listed_and_retried_while_the_bot_runs(tmp_path:
         setup_texts.WEBHOOK_RETRIED.format(name="crm", events="1 event"),
     )
     assert await store.outbox.disabled() == {}
+    assert await retry(settings, "crm", None) == (True, setup_texts.WEBHOOK_ENABLED.format(name="crm"))
     await store.close()
 
 
