@@ -9,6 +9,7 @@ from agent.memory.audience import PersonAudience
 from agent.ports.api_tokens import ApiToken
 from bot.api import texts as api_texts
 from bot.api.settings import ApiSettings
+from bot.api.sign_in import CODE_TIME, SignIns
 from bot.api.tokens import TokenRequest, TokenService, parse_name, parse_scopes, scope_words, token_line
 from bot.chat.commands.declaration import Argument, Command, CommandCall
 from bot.chat.panels import Panel, PanelAction
@@ -20,6 +21,8 @@ class PersonTokens:
 
     service: TokenService
     settings: ApiSettings
+    sign_ins: SignIns | None = None
+    """None where no program can sign in by itself."""
 
 
 async def show(tokens: PersonTokens, call: CommandCall) -> Panel:
@@ -34,6 +37,8 @@ async def show(tokens: PersonTokens, call: CommandCall) -> Panel:
             return await _create(tokens, call, name, ",".join(scopes))
         case ["revoke", name]:
             return await _revoke(tokens, call, name)
+        case ["sign-in"] if tokens.sign_ins is not None:
+            return await _sign_in(tokens, tokens.sign_ins, call)
         case _:
             return Panel(_usage(tokens), refused=True)
 
@@ -87,6 +92,16 @@ async def _create(tokens: PersonTokens, call: CommandCall, name: str, scopes: st
     return Panel(api_texts.TOKEN_CREATED.format(name=named, secret=issued.secret.reveal(), ends=ends))
 
 
+async def _sign_in(tokens: PersonTokens, sign_ins: SignIns, call: CommandCall) -> Panel:
+    person = call.caller.person.id
+    if not tokens.settings.person_scopes:
+        return Panel(api_texts.TOKENS_OFF, refused=True)
+    if (await call.caller.asker()).place.audience != PersonAudience(person):
+        return Panel(api_texts.CREATE_IN_DM, refused=True)
+    minutes = int(CODE_TIME.total_seconds() / 60)
+    return Panel(api_texts.SIGN_IN_CODE.format(code=await sign_ins.new_code(person), minutes=minutes))
+
+
 async def _revoke(tokens: PersonTokens, call: CommandCall, name: str) -> Panel:
     owned = await tokens.service.tokens.of_person(call.caller.person.id)
     revoked = await tokens.service.revoke(name, owned)
@@ -101,6 +116,7 @@ COMMAND = Command(
     bare=False,
     examples={
         "create my-editor": "create a token that your editor can use",
+        "sign-in": "get a code to sign in to an app that asks for one",
         "revoke my-editor": "revoke that token",
     },
 )

@@ -8,6 +8,7 @@ from bot.api.asking import ApiAsking
 from bot.api.commands import COMMAND, PersonTokens
 from bot.api.http_api import PATH, HttpApi
 from bot.api.settings import ApiSettings
+from bot.api.sign_in import SignIns
 from bot.api.tokens import TokenService
 from bot.chat.commands.declaration import BoundCommand
 from bot.chat.core import Core
@@ -19,10 +20,11 @@ from bot.chat.ports import ModelChoices
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """`asking`: None at a terminal, which serves no programs."""
+    """`asking`, `sign_ins`: None at a terminal, which serves no programs."""
 
     feature: Feature
     asking: ApiAsking | None = None
+    sign_ins: SignIns | None = None
 
 
 def open_api(
@@ -30,18 +32,18 @@ def open_api(
 ) -> Api:
     """`new_secret`, `new_id`: as in `bot.api.tokens` and `bot.api.asking`."""
     service = TokenService(core.store.api_tokens, core.clock, new_secret)
-    commands = bound_commands(PersonTokens(service, settings))
     if core.admission is None:
-        return Api(Feature(name="api", commands=commands))
+        return Api(Feature(name="api", commands=bound_commands(PersonTokens(service, settings))))
+    sign_ins = SignIns(core.store.preferences, core.clock, new_secret)
     asking = ApiAsking(core, service, models, new_id, new_id())
     served = Feature(
         name="api",
-        commands=commands,
+        commands=bound_commands(PersonTokens(service, settings, sign_ins)),
         kinds={TurnKind.API: TurnRule(offers_actions=False, watcher=asking.replies)},
         routes=[HttpRoutes(PATH, HttpApi(asking))],
         serving=asking.serving,
     )
-    return Api(served, asking)
+    return Api(served, asking, sign_ins)
 
 
 def bound_commands(tokens: PersonTokens) -> tuple[BoundCommand, ...]:

@@ -33,6 +33,11 @@ TOKEN_CREATED = (
     "Your new token **{name}**. I show it once, so copy it now:\n\n`{secret}`\n\nPrograms with this token can ask me "
     "as you, and read what I could show you in a direct message. It {ends}. To revoke it, use `/tokens revoke {name}`."
 )
+SIGN_IN_CODE = (
+    "Your code is **{code}**. It is valid once, for {minutes} minutes. Enter it only on my sign-in page, and only if "
+    "you opened that page from your own app just now. The app can then use me as you. Never give the code to anyone, "
+    "whatever they say."
+)
 TOKEN_REVOKED = "I revoked the token **{name}**. Programs can no longer use it."
 REVOKE_BUTTON = "Revoke {name}"
 REVOKE_CONFIRM = "Programs that use the token {name} will no longer reach me."

@@ -158,7 +158,8 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     tools_service = ToolsService(approvals, questions, opened.servers, core.operates)
     every = (*listed, tools.feature(tools_service))
     mcp = mcp_server.feature(
-        programs.asking,
+        programs,
+        settings.api,
         store,
         approvals.toolbox,
         opened.policy.rows,

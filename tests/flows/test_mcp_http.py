@@ -4,20 +4,28 @@ import json
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 from mcp import Client
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from mcp_types import CallToolResult, TextContent
+from pydantic import AnyUrl
 
+from agent.incoming import Person
+from agent.memory.audience import PersonAudience, Place
+from agent.messages import read_references
 from agent.ports.api_tokens import TokenScope
 from bot.api.mcp_server import texts
+from bot.chat.commands.declaration import CommandCall
 from bot.platforms.play.workspace import CHANNELS
 from store.engine import open_store
 from tests.fakes.api_bot import ANN, BEN, ApiBot, api_bot
+from tests.fakes.caller import FakeCaller
 from tests.fakes.incoming import said
 from tests.fakes.new_database import new_database
 from tests.patience import PATIENCE_S
@@ -98,3 +106,66 @@ async def test_a_person_whom_the_operator_no_longer_lets_ask_can_do_nothing(tmp_
             result = await client.call_tool(name, {argument: "everything"})
             assert result.is_error
             assert "everything" not in text_of(result)
+
+
+async def test_an_editor_signs_its_person_in_with_a_code_from_their_direct_messages(tmp_path: Path) -> None:
+    async with api_bot(tmp_path, COGENCY_PERSON_TOKENS="recall,remember") as bot:
+        browser = Browser(bot)
+        metadata = OAuthClientMetadata(client_name="My Editor", redirect_uris=[AnyUrl(BACK)])
+        auth = OAuthClientProvider(f"{bot.address}/mcp", metadata, Kept(), browser.open, browser.result)
+        async with httpx2.AsyncClient(auth=auth, timeout=PATIENCE_S) as http:
+            transport = streamable_http_client(f"{bot.address}/mcp", http_client=http)
+            async with Client(transport, read_timeout_seconds=PATIENCE_S) as client:
+                assert [tool.name for tool in (await client.list_tools()).tools] == ["recall", "remember"]
+                assert await called(client, "remember", text="My boat is blue.") == "Remembered: My boat is blue."
+        listed = await bot.host.commands["tokens"].run(CommandCall(words="", caller=ANN_CALLS))
+        assert "my-editor-" in listed.text
+        async with client_of(bot, await bot.token(ANN, ALL)) as other:
+            assert "> My boat is blue." in await called(other, "recall", query="boat")
+
+
+BACK = "http://127.0.0.1:4000/back"
+ANN_CALLS = FakeCaller(Person(ANN, "Ann"), place=Place(PersonAudience(ANN)))
+
+
+@dataclass
+class Browser:
+    """Ann at the page of the bot: she enters the code that she gets in the chat."""
+
+    bot: ApiBot
+    back: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def open(self, address: str) -> None:
+        assert address.startswith(f"{self.bot.address}/oauth/authorize?")
+        code = await self.bot.host.commands["tokens"].run(CommandCall(words="sign-in", caller=ANN_CALLS))
+        (entered,) = re.findall(r"\*\*([A-Z2-7-]{14})\*\*", code.text)
+        async with httpx2.AsyncClient(timeout=PATIENCE_S) as http:
+            page = await http.get(address)
+            (request,) = re.findall(r'name="request" value="([^"]*)"', page.text)
+            form = {"request": read_references(request), "code": entered}
+            sent = await http.post(f"{self.bot.address}/oauth/authorize", data=form)
+        assert sent.headers["location"].startswith(f"{BACK}?")
+        self.back = dict(parse_qsl(urlsplit(sent.headers["location"]).query))
+
+    async def result(self) -> AuthorizationCodeResult:
+        return AuthorizationCodeResult(code=self.back["code"], state=self.back["state"], iss=self.back["iss"])
+
+
+@dataclass
+class Kept:
+    """Implements the SDK's `TokenStorage`."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info

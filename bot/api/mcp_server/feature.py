@@ -10,9 +10,13 @@ from agent.ports.api_tokens import ApiToken
 from agent.tool_policy import PolicyRow
 from agent.toolbox.registry import Toolbox
 from bot.api.asking import ApiAsking
+from bot.api.feature import Api
 from bot.api.mcp_server import texts
+from bot.api.mcp_server.oauth import OAUTH, RESOURCE_METADATA, SCOPES, SERVER_METADATA
+from bot.api.mcp_server.oauth_http import OAuthSite
 from bot.api.mcp_server.service import PersonalTools, Repositories, no_groups
 from bot.api.mcp_server.token_user import TokenUser, call_rates
+from bot.api.settings import ApiSettings
 from bot.chat.access.admission import RateCounter
 from bot.chat.commands.declaration import BoundCommands
 from bot.chat.feature import Feature
@@ -54,7 +58,8 @@ class TokenAccess:
 
 
 def feature(
-    asking: ApiAsking | None,
+    api: Api,
+    settings: ApiSettings,
     store: Repositories,
     toolbox: Toolbox,
     rows: Sequence[PolicyRow],
@@ -63,10 +68,11 @@ def feature(
     new_secret: Callable[[], str],
     version: str,
 ) -> Feature:
-    """`asking`: None at a terminal. `address`: at which programs reach the bot, "" where they cannot. `commands`: those
+    """`address`: at which programs reach the bot, "" where they cannot. `commands`: those
     of all features. `version`: of this program.
     """
-    if asking is None or not address:
+    asking, sign_ins = api.asking, api.sign_ins
+    if asking is None or sign_ins is None or not address:
         return Feature(name=NAME)
     if find_spec("mcp") is None:
         log.info("%s", texts.NOT_SERVED.format(command=command_for("mcp")))
@@ -84,5 +90,17 @@ def feature(
         rates=call_rates(),
     )
     core = asking.core
-    app = McpHttp(mcp_server(HttpClients(tokens), version), tokens, address, core.clock, core.telemetry)
-    return Feature(name=NAME, routes=[HttpRoutes(PATH, app)], serving=app.serving)
+    scopes = settings.person_scopes & frozenset(SCOPES)
+    server = mcp_server(HttpClients(tokens), version)
+    app = McpHttp(server, tokens, address, core.clock, core.telemetry, signs_in=bool(scopes))
+    site = OAuthSite(
+        address=address,
+        scopes=scopes,
+        days=settings.person_days,
+        sign_ins=sign_ins,
+        tokens=asking.tokens,
+        clock=core.clock,
+        telemetry=core.telemetry,
+    )
+    oauth = [HttpRoutes(path, site) for path in (OAUTH, RESOURCE_METADATA, SERVER_METADATA)] if scopes else []
+    return Feature(name=NAME, routes=[HttpRoutes(PATH, app), *oauth], serving=app.serving)

@@ -29,6 +29,7 @@ from agent.ports.api_tokens import ApiToken, TokenScope
 from agent.ports.clock import Clock
 from bot.api.mcp_server import texts
 from bot.api.mcp_server.arguments import ToolName
+from bot.api.mcp_server.oauth import RESOURCE_METADATA
 from bot.api.mcp_server.server import Context
 from bot.api.mcp_server.service import PersonalTools
 from bot.api.tokens import bearer_of
@@ -103,14 +104,24 @@ def _token_of(context: Context) -> ApiToken:
 
 
 class McpHttp:
-    """The application. Use `serving` while it gets requests. `address`: at which clients reach it, "https://…"."""
+    """The application. Use `serving` while it gets requests. `address`: at which clients reach it, "https://…".
+    `signs_in`: whether clients can sign their people in with OAuth.
+    """
 
     def __init__(
-        self, server: Server[Any], tokens: TokenClients, address: str, clock: Clock, telemetry: Telemetry
+        self,
+        server: Server[Any],
+        tokens: TokenClients,
+        address: str,
+        clock: Clock,
+        telemetry: Telemetry,
+        *,
+        signs_in: bool = False,
     ) -> None:
         self._manager = StreamableHTTPSessionManager(server, stateless=True)
         self._tokens = tokens
         self._origin, self._host = address, urlsplit(address).netloc
+        self._metadata = f"{address}{RESOURCE_METADATA}{PATH}" if signs_in else ""
         self._clock = clock
         self._telemetry = telemetry
         self._running = Counter[int]()
@@ -143,7 +154,7 @@ class McpHttp:
         except _Refusal as refused:
             end = refused.end
             with suppress(OSError, TimeoutError):
-                await _send_refusal(send, refused)
+                await _send_refusal(send, refused, self._metadata)
         else:
             try:
                 await self._answer(token, body, scope, receive, send)
@@ -227,11 +238,12 @@ async def _body(scope: "Scope", receive: "Receive") -> bytes:
     return body
 
 
-async def _send_refusal(send: "Send", refused: _Refusal) -> None:
+async def _send_refusal(send: "Send", refused: _Refusal, metadata: str) -> None:
     """Answer with an error of JSON-RPC. A part of the body may still come, so the connection is closed."""
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     if refused.status == 401:
-        headers.append((b"www-authenticate", b'Bearer realm="Cogency", error="invalid_token"'))
+        where = b', resource_metadata="' + metadata.encode() + b'"' if metadata else b""
+        headers.append((b"www-authenticate", b'Bearer realm="Cogency", error="invalid_token"' + where))
     if refused.status == 405:
         headers.append((b"allow", b"POST"))
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": str(refused)}}

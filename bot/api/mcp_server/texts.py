@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from agent.ports.api_tokens import TokenScope
+
 SERVER_TITLE = "Cogency"
 INSTRUCTIONS = (
     "Cogency is the user's assistant at work. It remembers what they told it, there and here. Use `recall` before you "
@@ -118,3 +120,41 @@ NO_JSON_TYPE = "The Content-Type must be application/json."
 STORE_AWAY = "The database cannot be reached now. Try again later."
 THREAD_ELSEWHERE = "This thread was not begun by a program, so it can only be continued in the chat."
 WORKING = "Working…"
+
+# Signing in with OAuth
+
+UNNAMED = "An app without a name"
+NO_METADATA = "The registration must be a JSON object."
+NO_REDIRECTS = (
+    "`redirect_uris` must list one to five addresses: https://…, http://127.0.0.1:…, or an application's own scheme."
+)
+NO_CLIENT = "The client_id is unknown. Register the app again."
+NO_FORM = "The request must be a form with each field once (application/x-www-form-urlencoded)."
+OTHER_REDIRECT = "The redirect_uri is not one that the app registered."
+ONLY_CODE = "Only the authorization code flow is supported (response_type=code)."
+NO_CHALLENGE = "PKCE with the method S256 is required."
+OTHER_RESOURCE = "The resource is not this server."
+NO_SCOPES = "None of the requested scopes can be granted here."
+NO_GRANT = "The authorization code is not valid, or has expired. Sign in again."
+SCOPE_SAYS = {
+    TokenScope.RECALL: "search what you told Cogency, and what it could show you in a direct message",
+    TokenScope.REMEMBER: "store statements as yours",
+    TokenScope.ASK: "ask questions as you",
+    TokenScope.FORGET: "erase what you told Cogency",
+}
+SIGN_IN_PAGE = (
+    "<h1>Sign in to Cogency</h1><p>An app that calls itself <b>{name}</b> wants to use Cogency as you. Your browser "
+    "will return to <b>{redirect}</b>. The app could then:</p><ul>{scopes}</ul><p>{note}</p>"
+    '<form method="post" action="{action}"><input type="hidden" name="request" value="{request}">'
+    '<p><label>Code <input name="code" autocomplete="off" autofocus maxlength="40"></label></p>'
+    "<p><button>Allow</button> <button name=deny value=1>Deny</button></p></form>"
+)
+SIGN_IN_HOW = (
+    "To allow this, write <code>/tokens sign-in</code> to Cogency in a direct message, and enter the code that you "
+    "get. If you did not start this in your own app, choose Deny."
+)
+WRONG_CODE = (
+    "This code is not valid, or has expired. To get a new one, write <code>/tokens sign-in</code> to Cogency in a "
+    "direct message."
+)
+TOO_MANY_CODES = "There were too many attempts. Try again in a minute."

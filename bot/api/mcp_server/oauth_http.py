@@ -1,0 +1,191 @@
+"""The pages and addresses for signing in to the MCP server with OAuth: an ASGI application.
+
+Rules
+  The page runs no script, is framed by nobody, and sends its form only to itself and on to the program's address.
+  A wrong code leads back to the page, and few of them are tried each minute, by everybody together.
+  A request that names no registered program, or another address than the program's, is answered here: no browser is
+  sent to an address that nobody has checked.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from hashlib import sha256
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from agent.admission_terms import Rate, Whose
+from agent.errors import Refused, StoreError
+from agent.incoming import person_source
+from agent.memory.audience import PersonAudience
+from agent.messages import JsonObject
+from agent.ports.api_tokens import TokenScope
+from agent.ports.clock import Clock
+from bot.api.mcp_server import oauth, texts
+from bot.api.mcp_server.oauth import Authorization, OAuthError
+from bot.api.sign_in import GrantRequest, SignIns
+from bot.api.tokens import TokenRequest, TokenService
+from bot.chat.access.admission import MINUTE, RateCounter
+from bot.chat.http_routes import RequestRefused, read_body
+from bot.chat.telemetry import RequestEnd, RequestHandled, Telemetry
+from bot.chat.web_page import page
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+ENDPOINT: Final = "oauth"  # In telemetry
+CODES_A_MINUTE: Final = 20  # Of 2^60, by everybody together
+REGISTRATIONS_A_MINUTE: Final = 60  # Nothing is stored of them; each costs a millisecond
+_NAME: Final = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Response:
+    status: int
+    body: str = ""
+    kind: str = "text/html; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+    end: RequestEnd = RequestEnd.ACCEPTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthSite:
+    """`address`: at which programs reach the bot. `scopes`: those that people may give to programs, for `days`."""
+
+    address: str
+    scopes: frozenset[TokenScope]
+    days: int
+    sign_ins: SignIns
+    tokens: TokenService
+    clock: Clock
+    telemetry: Telemetry
+    codes: RateCounter = field(default_factory=lambda: RateCounter((Rate(Whose.PERSON, CODES_A_MINUTE, MINUTE),)))
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        try:
+            response = await self._respond(scope, receive)
+        except RequestRefused as refused:
+            response = _error(refused.status, OAuthError("invalid_request", str(refused)))
+        except OAuthError as error:
+            response = _error(400, error)
+        except StoreError:
+            response = _error(503, OAuthError("temporarily_unavailable", texts.STORE_AWAY), RequestEnd.UNAVAILABLE)
+        headers = [("content-type", response.kind), *response.headers]
+        if response.end is not RequestEnd.ACCEPTED:
+            headers.append(("connection", "close"))  # a part of the body may still come
+        encoded = [(name.encode(), value.encode()) for name, value in headers]
+        await send({"type": "http.response.start", "status": response.status, "headers": encoded})
+        await send({"type": "http.response.body", "body": response.body.encode()})
+        self.telemetry.record(RequestHandled(ENDPOINT, response.end))
+
+    async def _respond(self, scope: "Scope", receive: "Receive") -> _Response:
+        match (scope["method"], scope["path"].rstrip("/")):
+            case ("GET", oauth.SERVER_METADATA):
+                return _json(oauth.server_metadata(self.address, self.scopes))
+            case ("GET", path) if path in {oauth.RESOURCE_METADATA, f"{oauth.RESOURCE_METADATA}{oauth.RESOURCE}"}:
+                return _json(oauth.resource_metadata(self.address, self.scopes))
+            case ("POST", oauth.REGISTER):
+                body = await read_body(scope, receive, limit=oauth.MAX_FORM_BYTES)
+                return _json(oauth.register(body), 201)
+            case ("POST", oauth.TOKEN):
+                return await self._token(await _form(scope, receive))
+            case ("GET", oauth.AUTHORIZE):
+                return self._page(scope["query_string"].decode("latin-1"), texts.SIGN_IN_HOW)
+            case ("POST", oauth.AUTHORIZE):
+                return await self._entered(scope, await _form(scope, receive))
+            case _:
+                raise RequestRefused(404, texts.NO_SUCH_PATH)
+
+    def _page(self, query: str, note: str) -> _Response:
+        """Return the page that asks for a code, or the way back with an error. Raises OAuthError."""
+        fields = oauth.read_form(query)
+        _, redirect = oauth.read_redirect(fields)
+        try:
+            asked = oauth.read_authorization(fields, query, self.address, self.scopes)
+        except OAuthError as error:
+            return self._back(redirect, fields.get("state", ""), error=error.code, error_description=str(error))
+        return _page(asked, note)
+
+    async def _entered(self, scope: "Scope", form: dict[str, str]) -> _Response:
+        """Answer the form of the page: send the browser back with a grant. Raises OAuthError and StoreError."""
+        origins = [value for name, value in scope["headers"] if name == b"origin"]
+        if origins not in ([], [self.address.encode()]):
+            raise RequestRefused(403, texts.OTHER_ORIGIN)
+        query = form.get("request", "")
+        asked = oauth.read_authorization(oauth.read_form(query), query, self.address, self.scopes)
+        if "deny" in form:
+            return self._back(asked.redirect, asked.state, error="access_denied")
+        if await self.codes.obstacle("", "", self.clock.now()) is not None:
+            return _page(asked, texts.TOO_MANY_CODES, RequestEnd.LIMITED, 429)
+        person = await self.sign_ins.person_of(form.get("code", ""))
+        if person is None:
+            return _page(asked, texts.WRONG_CODE, RequestEnd.UNSIGNED, 401)
+        wanted = GrantRequest(asked.client.id, asked.redirect, asked.challenge, asked.scopes)
+        return self._back(asked.redirect, asked.state, code=await self.sign_ins.grant(person, wanted))
+
+    async def _token(self, form: dict[str, str]) -> _Response:
+        """Exchange a grant for a token. Raises OAuthError and StoreError."""
+        given = oauth.read_exchange(form)
+        granted = await self.sign_ins.exchange(given.grant, given.client.id, given.redirect, given.verifier)
+        if granted is None or not granted.scopes <= self.scopes:
+            raise OAuthError("invalid_grant", texts.NO_GRANT)
+        name = _NAME.sub("-", given.client.name.lower()).strip("-")[:30].strip("-") or "app"
+        request = TokenRequest(
+            name=f"{name}-{sha256(self.sign_ins.new_secret().encode()).hexdigest()[:6]}",
+            person=granted.person,
+            audience=PersonAudience(granted.person),
+            source=person_source(granted.person),
+            scopes=granted.scopes,
+            lasts=timedelta(days=self.days),
+            by_person=True,
+        )
+        try:
+            issued = await self.tokens.issue(request)
+        except Refused as refused:
+            raise OAuthError("invalid_grant", str(refused)) from None
+        return _json(
+            {
+                "access_token": issued.secret.reveal(),
+                "token_type": "Bearer",
+                "expires_in": self.days * 86_400,
+                "scope": " ".join(sorted(granted.scopes)),
+            }
+        )
+
+    def _back(self, redirect: str, state: str, **fields: str) -> _Response:
+        where = oauth.returned(redirect, self.address, state, **fields)
+        return _Response(303, headers=(("location", where),))
+
+
+async def _form(scope: "Scope", receive: "Receive") -> dict[str, str]:
+    kinds = [value.partition(b";")[0].strip().lower() for name, value in scope["headers"] if name == b"content-type"]
+    if kinds != [b"application/x-www-form-urlencoded"]:
+        raise RequestRefused(415, texts.NO_FORM)
+    return oauth.read_form((await read_body(scope, receive, limit=oauth.MAX_FORM_BYTES)).decode("latin-1"))
+
+
+def _json(body: JsonObject, status: int = 200) -> _Response:
+    return _Response(status, json.dumps(body), "application/json")
+
+
+def _error(status: int, error: OAuthError, end: RequestEnd = RequestEnd.INVALID) -> _Response:
+    body = json.dumps({"error": error.code, "error_description": str(error)})
+    return _Response(status, body, "application/json", end=end)
+
+
+def _page(asked: Authorization, note: str, end: RequestEnd = RequestEnd.ACCEPTED, status: int = 200) -> _Response:
+    scopes = "".join(f"<li>{texts.SCOPE_SAYS[scope]}</li>" for scope in oauth.SCOPES if scope in asked.scopes)
+    body = texts.SIGN_IN_PAGE.format(
+        name=escape(asked.client.name),
+        redirect=escape(oauth.origin_of(asked.redirect)),
+        scopes=scopes,
+        note=note,
+        action=oauth.AUTHORIZE,
+        request=escape(asked.query),
+    )
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; "
+        f"form-action 'self' {oauth.origin_of(asked.redirect)}"
+    )
+    return _Response(status, page(body), headers=(("content-security-policy", policy),), end=end)

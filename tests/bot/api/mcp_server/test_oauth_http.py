@@ -1,0 +1,266 @@
+"""The pages and addresses for signing in: who gets a token, and what the page lets nobody do."""
+
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import httpx2
+import pytest
+
+from agent.messages import read_references
+from agent.ports.api_tokens import TokenScope
+from bot.api.mcp_server import texts
+from bot.api.mcp_server.oauth import AUTHORIZE, OAUTH, REGISTER, RESOURCE_METADATA, SERVER_METADATA, TOKEN
+from bot.api.mcp_server.oauth_http import CODES_A_MINUTE, OAuthSite
+from bot.api.sign_in import SignIns, challenge_of
+from bot.api.tokens import TokenService
+from bot.chat.http_routes import HttpRoutes, PublicSite
+from bot.chat.telemetry import SILENT
+from bot.chat.web_server import serving
+from tests.fakes.clock import FakeClock
+from tests.fakes.store import store_in_memory
+from tests.patience import PATIENCE_S
+
+ADDRESS = "https://bot.example.com"
+ANN = "slack:T1:U1"
+BACK = "http://127.0.0.1:4000/back"
+VERIFIER = "v" * 64
+
+
+@dataclass
+class Browser:
+    """A browser and a program at the site. `client`: the program's id."""
+
+    site: OAuthSite
+    http: httpx2.AsyncClient
+    client: str = ""
+
+    async def register(self, name: str = "My Editor", *redirects: str) -> str:
+        body = {"client_name": name, "redirect_uris": [*redirects] or [BACK]}
+        self.client = (await self.http.post(REGISTER, json=body)).json()["client_id"]
+        return self.client
+
+    def query(self, **changed: str) -> str:
+        fields = {
+            "client_id": self.client,
+            "redirect_uri": BACK,
+            "response_type": "code",
+            "code_challenge": challenge_of(VERIFIER),
+            "code_challenge_method": "S256",
+            "state": "s&s",
+            "scope": "recall",
+            **changed,
+        }
+        return urlencode({name: value for name, value in fields.items() if value})
+
+    async def open(self, **changed: str) -> httpx2.Response:
+        return await self.http.get(f"{AUTHORIZE}?{self.query(**changed)}")
+
+    async def enter(self, page: httpx2.Response, code: str, **more: str) -> httpx2.Response:
+        """Enter a code into the form of the page."""
+        found = re.search(r'name="request" value="([^"]*)"', page.text)
+        assert found is not None
+        fields = {"request": read_references(found[1]), "code": code}
+        headers = {name: value for name, value in more.items() if name == "origin"}
+        given = {name: value for name, value in more.items() if name != "origin"}
+        return await self.http.post(AUTHORIZE, data={**fields, **given}, headers=headers)
+
+    async def exchange(self, grant: str, **changed: str) -> httpx2.Response:
+        fields = {
+            "grant_type": "authorization_code",
+            "code": grant,
+            "client_id": self.client,
+            "redirect_uri": BACK,
+            "code_verifier": VERIFIER,
+        }
+        return await self.http.post(TOKEN, data={**fields, **changed})
+
+
+def returned(response: httpx2.Response) -> dict[str, str]:
+    assert response.status_code == 303
+    where = response.headers["location"]
+    assert where.startswith(f"{BACK}?")
+    return dict(parse_qsl(urlsplit(where).query))
+
+
+@pytest.fixture
+async def browser() -> AsyncGenerator[Browser]:
+    store, clock, numbers = store_in_memory(), FakeClock(auto=False), count()
+
+    def new_secret() -> str:
+        return f"{next(numbers):043}"
+
+    site = OAuthSite(
+        address=ADDRESS,
+        scopes=frozenset({TokenScope.RECALL, TokenScope.ASK}),
+        days=30,
+        sign_ins=SignIns(store.preferences, clock, new_secret),
+        tokens=TokenService(store.api_tokens, clock, new_secret),
+        clock=clock,
+        telemetry=SILENT,
+    )
+    routes = [HttpRoutes(path, site) for path in (OAUTH, RESOURCE_METADATA, SERVER_METADATA)]
+    async with (
+        serving(PublicSite(routes), "127.0.0.1", 0) as url,
+        httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S) as http,
+    ):
+        opened = Browser(site, http)
+        await opened.register()
+        yield opened
+
+
+async def test_a_person_who_enters_their_code_gives_the_program_a_token_of_theirs(browser: Browser) -> None:
+    page = await browser.open()
+    assert (page.status_code, "My Editor" in page.text, "http://127.0.0.1:4000" in page.text) == (200, True, True)
+    assert "erase" not in page.text, "it asked for one scope"
+    code = await browser.site.sign_ins.new_code(ANN)
+    back = returned(await browser.enter(page, code))
+    assert (back["state"], back["iss"]) == ("s&s", ADDRESS)
+    answer = await browser.exchange(back["code"])
+    assert answer.headers["cache-control"] == "no-store"
+    given = answer.json()
+    assert (given["token_type"], given["scope"], given["expires_in"]) == ("Bearer", "recall", 30 * 86_400)
+    token = await browser.site.tokens.authenticate(given["access_token"])
+    assert token is not None
+    new = token.definition
+    assert (new.person, new.scopes, new.by_person) == (ANN, {TokenScope.RECALL}, True)
+    assert re.fullmatch(r"my-editor-[0-9a-f]{6}", new.name)
+    assert (await browser.exchange(back["code"])).json()["error"] == "invalid_grant"
+    assert (await browser.enter(page, code)).status_code == 401
+
+
+@pytest.mark.parametrize("code", ["", "AAAA-BBBB-CCCC", "<script>alert(1)</script>"])
+async def test_a_wrong_code_leads_back_to_the_page(browser: Browser, code: str) -> None:
+    await browser.site.sign_ins.new_code(ANN)
+    again = await browser.enter(await browser.open(), code)
+    assert again.status_code == 401
+    assert "not valid" in again.text
+    assert "<script" not in again.text
+
+
+async def test_few_codes_are_tried_each_minute(browser: Browser) -> None:
+    page, code = await browser.open(), await browser.site.sign_ins.new_code(ANN)
+    for _ in range(CODES_A_MINUTE):
+        assert (await browser.enter(page, "AAAA-BBBB-CCCC")).status_code == 401
+    assert (await browser.enter(page, code)).status_code == 429
+    clock = browser.site.clock
+    assert isinstance(clock, FakeClock)
+    await clock.advance(60)
+    assert (await browser.enter(page, code)).status_code == 303
+
+
+async def test_a_person_may_deny(browser: Browser) -> None:
+    code = await browser.site.sign_ins.new_code(ANN)
+    back = returned(await browser.enter(await browser.open(), code, deny="1"))
+    assert (back["error"], back["state"]) == ("access_denied", "s&s")
+    assert await browser.site.sign_ins.person_of(code) == ANN, "it was not used"
+
+
+async def test_the_page_runs_nothing_is_framed_by_nobody_and_shows_names_as_text(browser: Browser) -> None:
+    await browser.register('<img src=x onerror="alert(1)">{name}', BACK)
+    page = await browser.open(state='"><script>alert(1)</script>')
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert policy.endswith("form-action 'self' http://127.0.0.1:4000")
+    assert "<img" not in page.text
+    assert "<script" not in page.text
+    assert "&lt;img src=x" in page.text
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null"])
+async def test_another_site_cannot_send_the_form(browser: Browser, origin: str) -> None:
+    code = await browser.site.sign_ins.new_code(ANN)
+    refused = await browser.enter(await browser.open(), code, origin=origin)
+    assert (refused.status_code, refused.json()["error_description"]) == (403, texts.OTHER_ORIGIN)
+    assert (await browser.enter(await browser.open(), code, origin=ADDRESS)).status_code == 303
+
+
+@pytest.mark.parametrize(
+    "changed", [{"client_id": "app_x"}, {"client_id": ""}, {"redirect_uri": "https://evil.example/"}]
+)
+async def test_a_browser_is_not_sent_to_an_address_that_nobody_registered(
+    browser: Browser, changed: dict[str, str]
+) -> None:
+    refused = await browser.open(**changed)
+    assert (refused.status_code, "location" in refused.headers) == (400, False)
+    page = await browser.open()
+    form = {"request": browser.query(**changed), "code": await browser.site.sign_ins.new_code(ANN)}
+    refused = await browser.http.post(AUTHORIZE, data=form)
+    assert (refused.status_code, "location" in refused.headers, page.status_code) == (400, False, 200)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"scope": "forget"}, "invalid_scope"),
+        ({"resource": "https://other.example/mcp"}, "invalid_target"),
+    ],
+)
+async def test_the_program_learns_what_was_wrong_with_its_request(
+    browser: Browser, changed: dict[str, str], error: str
+) -> None:
+    back = returned(await browser.open(**changed))
+    assert (back["error"], back["state"]) == (error, "s&s")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"code_verifier": "w" * 64},
+        {"redirect_uri": "http://127.0.0.1:4001/back"},
+        {"code": "guess"},
+        {"client_id": "app_x"},
+    ],
+)
+async def test_a_grant_that_was_stolen_is_not_exchanged(browser: Browser, changed: dict[str, str]) -> None:
+    page = await browser.open()
+    back = returned(await browser.enter(page, await browser.site.sign_ins.new_code(ANN)))
+    refused = await browser.exchange(back["code"], **changed)
+    assert refused.status_code == 400
+    assert await browser.site.tokens.listed() == []
+
+
+async def test_another_program_cannot_exchange_a_grant(browser: Browser) -> None:
+    page = await browser.open()
+    back = returned(await browser.enter(page, await browser.site.sign_ins.new_code(ANN)))
+    await browser.register("Another app")
+    assert (await browser.exchange(back["code"])).json()["error"] == "invalid_grant"
+
+
+REQUESTS: list[tuple[int, str, str, dict[str, Any]]] = [
+    (404, "GET", "/oauth", {}),
+    (404, "GET", TOKEN, {}),
+    (404, "DELETE", AUTHORIZE, {}),
+    (415, "POST", TOKEN, {"json": {"grant_type": "authorization_code"}}),
+    (413, "POST", TOKEN, {"data": {"code": "x" * 20_000}}),
+    (413, "POST", REGISTER, {"json": {"redirect_uris": [BACK], "client_name": "x" * 20_000}}),
+    (400, "POST", REGISTER, {"json": {"redirect_uris": ["javascript:alert(1)"]}}),
+    (400, "POST", TOKEN, {"data": {"grant_type": "password"}}),
+    (400, "GET", AUTHORIZE, {}),
+]
+
+
+@pytest.mark.parametrize(("status", "method", "path", "given"), REQUESTS)
+async def test_what_is_no_request_of_a_program_is_refused(
+    browser: Browser, status: int, method: str, path: str, given: dict[str, Any]
+) -> None:
+    response = await browser.http.request(method, path, **given)
+    assert response.status_code == status
+    assert response.json()["error"]
+
+
+async def test_programs_find_where_to_sign_in(browser: Browser) -> None:
+    for path in (RESOURCE_METADATA, f"{RESOURCE_METADATA}/mcp"):
+        found = (await browser.http.get(path)).json()
+        assert (found["resource"], found["authorization_servers"]) == (f"{ADDRESS}/mcp", [ADDRESS])
+    server = (await browser.http.get(SERVER_METADATA)).json()
+    assert server["issuer"] == ADDRESS
+    assert server["authorization_endpoint"] == f"{ADDRESS}/oauth/authorize"
+    assert server["code_challenge_methods_supported"] == ["S256"]
+    assert server["scopes_supported"] == ["recall", "ask"]
