@@ -8,7 +8,7 @@ Rules
 """
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, RowMapping, delete, func, insert, or_, select, update
@@ -47,7 +47,6 @@ class ApiTokenRow(TableRow, table=True):
 
 api_token: Final = metadata.tables["api_token"]
 
-USE_RECORDED: Final = timedelta(minutes=1)  # A busy token is not written with each request
 _ROW: Final = api_token.c
 
 
@@ -76,11 +75,11 @@ def add(connection: Connection, new: NewApiToken, limit: int) -> ApiToken | None
 
 def find(connection: Connection, hash_: str, now: datetime) -> ApiToken | None:
     row = connection.execute(select(api_token).where(_ROW.hash == hash_, _valid(now))).mappings().one_or_none()
-    if row is None:
-        return None
-    if row["used"] is None or row["used"] <= now - USE_RECORDED:
-        connection.execute(update(api_token).where(_ROW.id == row["id"]).values(used=now))
-    return _token(row)
+    return None if row is None else _token(row)
+
+
+def mark_used(connection: Connection, id_: int, now: datetime) -> None:
+    connection.execute(update(api_token).where(_ROW.id == id_).values(used=now))
 
 
 def by_id(connection: Connection, id_: int, now: datetime) -> ApiToken | None:
@@ -122,7 +121,8 @@ class SqlApiTokens(SqlStore):
     """The port ApiTokens."""
 
     add = writes(add)
-    find = writes(find)
+    find = reads(find)
+    mark_used = writes(mark_used)
     by_id = reads(by_id)
     all = reads(all_tokens)
     of_person = reads(of_person)

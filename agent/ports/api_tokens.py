@@ -96,7 +96,11 @@ class ApiTokens(Protocol):
         ...
 
     async def find(self, hash_: str, now: datetime) -> ApiToken | None:
-        """Return the token with this hash, and record that it is used now. None if there is none, or it has expired."""
+        """Return the token with this hash. None if there is none, or it has expired."""
+        ...
+
+    async def mark_used(self, id_: int, now: datetime) -> None:
+        """Record that the token is used now."""
         ...
 
     async def by_id(self, id_: int, now: datetime) -> ApiToken | None:

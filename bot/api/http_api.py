@@ -216,7 +216,9 @@ def _ended(pending: PendingReply, outcome: Outcome) -> tuple[str, Usage]:
     """Return the answer and its usage. Raises ApiError if there is none: its sentence is what people would read."""
     usage = Usage() if pending.closing is None else pending.closing.usage
     if outcome is Outcome.REFUSED:
-        raise ApiError(502, pending.text, kind="server_error", code="not_answered", retry=False)
+        raise ApiError(
+            502, pending.text or api_texts.INTERRUPTED, kind="server_error", code="not_answered", retry=False
+        )
     return pending.text, usage
 
 

@@ -32,6 +32,7 @@ _TOKENS: Final = re.compile(r"(\d[\d,]{0,18}) tokens?", re.ASCII | re.IGNORECASE
 _DOLLARS: Final = re.compile(r"\$? ?(\d[\d,]{0,9})(?:\.(\d{1,2}))?", re.ASCII)
 NEVER: Final = "never"
 
+USE_RECORDED: Final = timedelta(minutes=1)  # A busy token is not written with each request, and a guessed one never
 MAX_OF_PERSON: Final = 20  # More programs than one person uses
 MAX_OF_SERVICES: Final = 1_000  # A list that one can still read
 DEFAULT_DAYS: Final = 90
@@ -140,7 +141,11 @@ class TokenService:
         """Return the valid token of this secret; None for any other text. Raises StoreError."""
         if _SECRET.fullmatch(secret) is None:
             return None
-        return await self.tokens.find(hash_of(secret), self.clock.now())
+        now = self.clock.now()
+        token = await self.tokens.find(hash_of(secret), now)
+        if token is not None and (token.used is None or token.used <= now - USE_RECORDED):
+            await self.tokens.mark_used(token.id, now)
+        return token
 
     async def valid(self, id_: int) -> ApiToken | None:
         """Return the token, if it is neither revoked nor expired now. Raises StoreError."""

@@ -77,7 +77,7 @@ class ApiBot:
 @asynccontextmanager
 async def api_bot(folder: Path, **settings: str) -> AsyncGenerator[ApiBot]:
     """The bot on a database in `folder`, until the block ends."""
-    url, port = await new_database(folder / "bot.db"), free_port()
+    url, port = settings.get("COGENCY_DATABASE_URL", "") or await new_database(folder / "bot.db"), free_port()
     connected: asyncio.Future[Host] = asyncio.get_running_loop().create_future()
 
     async def serve(host: Host, _: Telemetry) -> None:

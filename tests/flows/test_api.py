@@ -36,6 +36,7 @@ from tests.fakes.discord_world import BOT as DISCORD_BOT
 from tests.fakes.incoming import said
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, Wait, head, text
 from tests.fakes.new_database import new_database
+from tests.fakes.postgresql import PostgresServer
 from tests.fakes.sign_in_world import free_port
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
@@ -227,6 +228,19 @@ async def test_limits_of_the_bot_and_of_the_token_hold(tmp_path: Path) -> None:
         assert len(model.requests) == 3
 
 
+async def test_a_program_chooses_among_the_models_that_its_person_may_choose(tmp_path: Path) -> None:
+    async with ModelServer(lambda _: answering(text("Yes."))) as model:
+        settings = by_model(model, COGENCY_ALLOWED_MODELS="openai:m-1,openai:m-2")
+        async with api_bot(tmp_path, **settings) as bot, client_of(bot, await bot.token()) as client:
+            listed = [one.id async for one in client.models.list()]
+            assert listed == ["cogency", "openai:m-1", "openai:m-2"]
+            assert (await client.models.retrieve("openai:m-2")).id == "openai:m-2"
+            for name in ("openai:m-2", "cogency"):
+                answer = await client.responses.create(model=name, input="Hello?")
+                assert answer.model == name
+        assert [request.json["model"] for request in model.requests if request.body] == ["m-2", "m-1"]
+
+
 async def test_who_may_not_ask_in_the_chat_may_not_ask_here(tmp_path: Path) -> None:
     async with ModelServer([]) as model:
         async with api_bot(tmp_path, **by_model(model, COGENCY_DENY="person:ben")) as bot:
@@ -338,3 +352,20 @@ async def test_on_discord_a_member_asks_by_a_program(tmp_path: Path) -> None:
             async with AsyncOpenAI(api_key=secret, base_url=address, max_retries=0) as client:
                 answer = await client.responses.create(model="cogency", input="What color is my boat?")
                 assert answer.output_text == "Vermilion."
+
+
+async def test_of_two_processes_on_one_database_each_answers_what_it_was_asked(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    url = await postgres.empty()
+    async with ModelServer(lambda _: answering(text("Yes."))) as model:
+        settings = by_model(model, COGENCY_DATABASE_URL=url, COGENCY_MAX_RUNNING="1")
+        async with api_bot(tmp_path, **settings) as one, api_bot(tmp_path, **settings) as other:
+            secret = await one.token()
+            answers = list[Any]()
+            for bot in (one, other):
+                async with client_of(bot, secret) as client:
+                    asking = (client.responses.create(model="cogency", input=f"{number}?") for number in range(3))
+                    answers += await asyncio.gather(*asking)
+        assert [answer.output_text for answer in answers] == ["Yes."] * 6
+        assert len(model.requests) == 6

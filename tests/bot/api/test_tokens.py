@@ -142,6 +142,18 @@ async def test_a_guessed_secret_finds_nothing(secret: str) -> None:
     assert await desk.service.authenticate(secret) is None
 
 
+async def test_a_token_records_when_it_was_last_used_to_the_minute() -> None:
+    desk = Desk()
+    secret = (await desk.service.issue(SERVICE)).secret.reveal()
+    used = list[float | None]()
+    for seconds in (0, 59, 1):
+        await desk.clock.sleep(seconds)
+        await desk.service.authenticate(secret)
+        [token] = await desk.service.listed()
+        used.append(token.used and (token.used - token.definition.created).total_seconds())
+    assert used == [0, 0, 60]
+
+
 async def test_an_expired_token_is_listed_and_no_longer_works() -> None:
     desk = Desk()
     issued = await desk.service.issue(SERVICE)
