@@ -18,8 +18,8 @@ class ApiSettings:
         frozenset(),
         section=Section.ACCESS,
         description=(
-            "What programs may do with the tokens that people create with /tokens: ask, recall, remember, forget, "
-            "separated by commas. Default: people cannot create tokens; operators can (`cogency token`)."
+            "What programs can do with the tokens that people create with /tokens: ask, recall, remember or forget, "
+            "separated by commas. Default: nothing, so only operators can create tokens (`cogency token create`)."
         ),
         example="ask,remember",
     )

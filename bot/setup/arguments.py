@@ -378,11 +378,11 @@ def _add_plugins(commands: _Commands) -> None:
 def _add_hooks(commands: _Commands) -> None:
     add = commands.add(Subcommand.HOOKS_ADD, "add an incoming webhook", setup_texts.HOOKS_ADD_SAYS)
     commands.add(Subcommand.HOOKS_LIST, "list the incoming webhooks and their addresses")
-    test = commands.add(Subcommand.HOOKS_TEST, "show what becomes of a payload", setup_texts.HOOKS_TEST_SAYS)
+    test = commands.add(Subcommand.HOOKS_TEST, "show the messages for a payload", setup_texts.HOOKS_TEST_SAYS)
     rotate = commands.add(Subcommand.HOOKS_ROTATE, "replace the secret of a webhook", setup_texts.HOOKS_ROTATE_SAYS)
     for command in (add, test, rotate):
-        command.add_argument("name", metavar="NAME", help="its name, which is part of its address")
-    add.add_argument("--preset", required=True, choices=[*presets()], help="who sends")
+        command.add_argument("name", metavar="NAME", help="the webhook's name, which is part of its address")
+    add.add_argument("--preset", required=True, choices=[*presets()], help="the preset for the sender")
     add.add_argument("--channel", required=True, metavar="CHANNEL", help=setup_texts.HOOKS_CHANNEL_SAYS)
     add.add_argument("--ask", metavar="QUESTION", help="also answer this question about each event, in its thread")
     for command in (add, rotate):
@@ -411,7 +411,7 @@ def _add_tokens(commands: _Commands) -> None:
         type=_argument_type(parse_scopes),
         default=frozenset({TokenScope.ASK}),
         metavar="NAMES",
-        help=f"what it may do, separated by commas: {', '.join(TokenScope)} (default: ask)",
+        help=f"what it can do, separated by commas: {', '.join(TokenScope)} (default: ask)",
     )
     create.add_argument(
         "--expires",

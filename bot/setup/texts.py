@@ -73,19 +73,21 @@ TOKEN_SERVICE_MADE = (
 TOKEN_REVOKED = "Revoked token {id} ({name})."
 NO_TOKENS = "There are no tokens. Create one with `cogency token create`."
 HOOKS_ADD_SAYS = (
-    "Adds the webhook to the file that COGENCY_WEBHOOKS names, or to hooks.toml here, and writes a secret to a file "
-    "beside it. The new secret is printed on standard output."
+    "Adds the webhook to the COGENCY_WEBHOOKS file, or to hooks.toml in this folder, and writes a secret to a file "
+    "next to it. The new secret is printed on standard output."
 )
-HOOKS_TEST_SAYS = "Shows how the webhook's templates read a payload, or samples of what its sender sends."
+HOOKS_TEST_SAYS = (
+    "Shows the messages that the webhook's templates create from a payload, or from samples of its sender's events."
+)
 HOOKS_ROTATE_SAYS = (
     "The new secret is printed on standard output. The current one stays valid until you run the command again with "
     "--finish."
 )
 HOOKS_CHANNEL_SAYS = "where it posts, as in slack:C0123456789 or discord:41771983423143937"
-HOOKS_READ_SAYS = "read the secret from standard input, for senders that make their own"
+HOOKS_READ_SAYS = "read the secret from standard input, for senders that create it themselves"
 HOOKS_FILE_SAYS = "a file with a payload, named after the kind of the event (default: the sender's samples)"
 HOOK_ASKS_SECRET = "Secret: "
-HOOK_CHANNEL = "--channel must be an ID after its platform, as in slack:C0123456789 or discord:41771983423143937."
+HOOK_CHANNEL = "--channel must be a platform and a channel's ID, as in slack:C0123456789 or discord:41771983423143937."
 HOOK_EXISTS = "{file} already has a webhook {name}. Choose another name, or change it in the file."
 HOOK_SECRET_FAULT = "The secret {fault}."
 HOOK_SECRET_EXISTS = "{file} already exists. Delete it, or choose another name."
@@ -99,16 +101,18 @@ HOOK_SET_HTTP = "Set COGENCY_HTTP and COGENCY_HTTP_ADDRESS, so that other progra
 HOOK_RESTART = "Restart the bot to apply this."
 HOOK_LINE = "{name}: {preset} ({signed}), {action} in {channel}, {address}"
 NO_HOOKS = "There are no webhooks. Add one with `cogency hooks add`."
-HOOK_UNKNOWN = "There is no webhook {name}. There are: {known}."
+HOOK_UNKNOWN = "There is no webhook {name}. The webhooks are {known}."
 HOOK_NO_PAYLOAD = "{file} could not be read ({error})."
 HOOK_SAMPLE = "{name}:\n{text}\n"
 HOOK_NOTHING = "(nothing is posted)"
 HOOK_TEMPLATE_FAILED = "The template does not fit: {error}."
-HOOK_KEYED = "(in a thread with earlier events about the same)"
-HOOK_UNKEYED = "(in a message of its own)"
-HOOK_CLOSES = "(the next event about the same begins a new thread)"
+HOOK_KEYED = "(in a thread with earlier events about the same thing)"
+HOOK_UNKEYED = "(as a separate message)"
+HOOK_CLOSES = "(the next event about the same thing begins a new thread)"
 HOOK_SENT = "{name}: the bot responded {status}: {told}"
-HOOK_UNREACHABLE = "{address} could not be reached ({error}). Check COGENCY_HTTP_ADDRESS, and that the bot runs."
+HOOK_UNREACHABLE = (
+    "{address} could not be reached ({error}). Check COGENCY_HTTP_ADDRESS, and whether the bot is running."
+)
 HOOK_ROTATED = (
     "The webhook {name} has a new secret. Enter it at the sender. The old one stays valid until you run "
     "`cogency hooks rotate {name} --finish`."
@@ -116,8 +120,8 @@ HOOK_ROTATED = (
 HOOK_FINISHED = "The old secret of the webhook {name} was removed."
 HOOK_ONE_SECRET = "The webhook {name} has only one secret. Run `cogency hooks rotate {name}` first."
 HOOK_NOT_OURS = (
-    "The secret of the webhook {name} is not in {file}, so it was not changed. Put the new secret before the current "
-    "one where it is, separated by a blank, and remove the current one later."
+    "The secret of the webhook {name} is not in {file}, so it was not changed. Where the current secret is stored, put "
+    "the new one before it, separated by a space. Remove the current one later."
 )
 COPIED = (
     "{where} now contains {held}. The copy matches the source. Set COGENCY_DATABASE_URL to the copy and start the bot."

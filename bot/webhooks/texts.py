@@ -6,8 +6,8 @@ from typing import Final
 # Templates. Each ends a sentence that names the hook and the key.
 
 TEMPLATE_LONG: Final = "it can have at most {most:,} characters"
-TEMPLATE_TOO_LONG: Final = "it takes too many steps for this payload: loop over less, or read fewer fields"
-TEMPLATE_LOOPS_TEXT: Final = "a loop must go over a list or an object"
+TEMPLATE_TOO_LONG: Final = "it takes too many steps for this payload: loop over fewer items, or read fewer fields"
+TEMPLATE_LOOPS_TEXT: Final = "a loop must iterate over a list or an object"
 TEMPLATE_FORBIDDEN: Final = "{what} cannot be used in a hook's template"
 TEMPLATE_RECURSION: Final = "a recursive loop"
 TEMPLATE_FILTER: Final = "there is no filter {name}; the filters are {known}"
@@ -34,7 +34,7 @@ TEMPLATE_WORDS: Final[Mapping[str, str]] = {
 # The file of hooks.
 
 HOOK_FAULT: Final = "{file}: the hook {name}: {problem}"
-NO_TOML: Final = "{file} is not valid TOML: {error}. Correct the file, and start again."
+NO_TOML: Final = "{file} is not valid TOML: {error}. Correct the file, and restart the bot."
 TOO_MANY_HOOKS: Final = "{file} has more than {most} hooks. Remove some."
 HOOK_NAME: Final = (
     '"{name}" cannot be the name of a hook. Use up to 32 lowercase letters, digits and hyphens, and begin with a '
@@ -44,10 +44,10 @@ HOOK_NO_TABLE: Final = "it must be a table, as in [alerts] with its keys below."
 UNKNOWN: Final = "{key} cannot be {value}.{meant} Use one of these: {known}."
 DID_YOU_MEAN: Final = " Did you mean {close}?"
 MISSING: Final = "{key} is missing. Use one of these: {known}."
-NO_STRING: Final = "{key} must be a text in quotes."
+NO_STRING: Final = "{key} must be a string in quotes."
 STRING_LONG: Final = "{key} can have at most {most:,} characters."
 NO_NUMBER: Final = "{key} must be {kind} from {least} to {most}."
-NO_LIST: Final = "{key} must be a list of at most {most} texts."
+NO_LIST: Final = "{key} must be a list of at most {most} strings."
 CHANNEL_FORM: Final = (
     "channel must be the ID of a channel after its platform, as in slack:C0123456789, slack:T0123456789:C0123456789 or "
     "discord:41771983423143937."
@@ -59,16 +59,16 @@ MENTION_FORM: Final = (
 )
 QUIET_FORM: Final = "quiet must be a time span with a time zone, as in 22:00-07:00 Europe/Berlin."
 ASK_MISSING: Final = 'do = "ask" needs the question. Add it, as in ask = "What could be the cause?".'
-ASK_UNUSED: Final = 'ask is used only with do = "ask". Add that, or remove ask.'
-TOOLS_UNUSED: Final = 'tools are used only with do = "ask". Add that, or remove tools.'
+ASK_UNUSED: Final = 'ask is used only with do = "ask". Set do = "ask", or remove ask.'
+TOOLS_UNUSED: Final = 'tools are used only with do = "ask". Set do = "ask", or remove tools.'
 ONE_PLACE: Final = (
     "it needs either secret_env, the name of an environment variable, or secret_file, the name of a file with the "
     "secret. `cogency hooks add` writes such a file."
 )
-EMPTY_FILE: Final = "{where} holds no secret. Put the secret there, or run `cogency hooks rotate {name}`."
+EMPTY_FILE: Final = "{where} does not contain a secret. Put the secret there, or run `cogency hooks rotate {name}`."
 UNREADABLE: Final = "{error} Put the secret there, or run `cogency hooks rotate {name}`."
-MANY_KEYS: Final = "{where} holds more than {most} secrets. Leave the current one, and at most one older one."
-KEY_FAULT: Final = "the secret in {where} {fault}. `cogency hooks rotate {name}` makes a new one."
+MANY_KEYS: Final = "{where} contains more than {most} secrets. Keep only the current one, and at most one older one."
+KEY_FAULT: Final = "the secret in {where} {fault}. `cogency hooks rotate {name}` creates a new one."
 TEMPLATE_FAULT: Final = "its template {key} is invalid: {error}."
 NO_FILES: Final = "{file} cannot be read here."
 
@@ -76,14 +76,14 @@ NO_FILES: Final = "{file} cannot be read here."
 
 TOLD_SIGNATURE: Final = "The signature or the credentials are missing, wrong or too old"
 TOLD_NO_JSON: Final = "The body is not JSON; send application/json in UTF-8"
-TOLD_TOO_DEEP: Final = "The JSON is nested too deep"
+TOLD_TOO_DEEP: Final = "The JSON is nested too deeply"
 TOLD_TEMPLATE: Final = "The hook's template does not fit this payload"
 TEMPLATE_FAILED: Final = "its template does not fit the payload: {error}"
 TOLD_UNKNOWN: Final = "There is no such webhook here"
 TOLD_METHOD: Final = "Send a POST request"
 TOLD_HEADERS: Final = "The request has too many headers"
 TOLD_LENGTH: Final = "Send the body with a Content-Length, not in chunks"
-TOLD_BUSY: Final = "Too many events wait; try again in a minute"
+TOLD_BUSY: Final = "Too many events are waiting; try again in a minute"
 TOLD_RATE: Final = "Too many events; try again in a minute"
 TOLD_UNSTORED: Final = "The event could not be stored; try again in a minute"
 TOLD_IGNORED: Final = "Nothing to post"
@@ -94,8 +94,8 @@ TOLD_STORED: Final = "Accepted"
 
 ENDPOINT: Final = "webhook {name}"
 RATE_REACHED: Final = "there were more than {rate} in a minute (per_minute in hooks.toml)"
-TOO_MANY_WAIT: Final = "{most} events of this hook wait to be posted"
-EVENTS_DROPPED: Final = "%d events of webhooks were dropped: they could not be posted for two days"
+TOO_MANY_WAIT: Final = "{most} events of this hook are waiting to be posted"
+EVENTS_DROPPED: Final = "%d webhook events were deleted, because they could not be posted for two days"
 EVENT_DELAYED: Final = "an event of the webhook %s is delayed: %s"
 NOT_CONNECTED: Final = "its platform is not connected"
 SEVERAL_WORKSPACES: Final = (

@@ -72,7 +72,7 @@ def test_another_one_leaves_the_file_as_it_was_but_for_its_end(tmp_path: Path) -
     [
         ("It", CHANNEL, None, "cannot be the name"),
         ("../it", CHANNEL, None, "cannot be the name"),
-        ("it", "#alerts", None, "--channel must be an ID"),
+        ("it", "#alerts", None, "--channel must be a platform"),
         ("it", CHANNEL, "short", "at least 16"),
         ("first", CHANNEL, None, "already has a webhook first"),
         ("left", CHANNEL, None, "left already exists"),
@@ -152,7 +152,7 @@ def test_a_secret_elsewhere_is_not_changed(tmp_path: Path) -> None:
     settings = replace(settings_of(tmp_path), webhook_variables={"HERS": "0123456789abcdef"})
     entry = f'[it]\npreset = "github"\nsecret_env = "HERS"\nchannel = "{CHANNEL}"\n'
     (tmp_path / "hooks.toml").write_text(entry)
-    with pytest.raises(Refused, match="before the current one"):
+    with pytest.raises(Refused, match="put the new one before it"):
         hook_rotate(settings, "it", None, counted(), finish=False)
 
 
