@@ -1,5 +1,6 @@
 """A model behind `before_model`: what it receives, and what comes of it."""
 
+import json
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -22,8 +23,13 @@ from agent.ports.model import (
     StopReason,
     TokensArrived,
 )
+from agent.providers.catalog import OPENAI, ToolsForm
+from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.scripted import ScriptedProvider
 from tests.agent.hooks.hook_modules import hooks_with
+from tests.agent.providers.test_wire_chat_native_calls import SYSTEM, chunk, piece
+from tests.fakes.clock import FakeClock
+from tests.fakes.model_server import DONE, ModelServer, event, head, text
 from tests.fakes.one_turn import Echo, echo_call, run_turn
 
 ANN, BEN = "ann@example.com", "ben@example.com"
@@ -92,6 +98,27 @@ async def test_the_texts_of_tools_are_hidden_too() -> None:
     (tool,) = model.options[0].tools
     assert (tool.name, tool.description) == ("mail", "From [EMAIL-2].")
     assert "as in [EMAIL-1]" in repr(tool.schema)
+
+
+async def test_calls_in_the_vendors_own_form_have_the_values_and_go_back_with_placeholders() -> None:
+    """All bytes that a server of Chat Completions received, with the tools in its form."""
+    first = [chunk(piece(0, "c1", "echo", '{"text": "to [EM')), chunk(piece(0, arguments='AIL-1]"}'))]
+    replies = [
+        [head(), *map(event, first), event(chunk(finish_reason="tool_calls")), DONE],
+        [head(), text("Told [EMAIL"), text("-1]."), DONE],
+    ]
+    echo, world = Echo(), ProviderWorld(FakeClock(), lambda: 0.0)
+    async with ModelServer(replies) as server:
+        provider = open_chat(OPENAI.at(server.url), "m-1", "sk-1", world, ToolsForm.NATIVE)
+        with hooks_with(before_model=hides_emails) as hooks:
+            ran = await run_turn(HookedProvider(provider, hooks), echo, [SYSTEM, user(f"Tell {ANN}.")])
+        await provider.aclose()
+    assert (echo.said, ran.ended.text) == ([f"to {ANN}"], f"Told {ANN}.")
+    assert [b"@example" in request.body for request in server.requests] == [False, False]
+    sent = json.loads(server.requests[1].body)["messages"]
+    *_, step, result = sent
+    assert json.loads(step["tool_calls"][0]["function"]["arguments"]) == {"text": "to [EMAIL-1]"}
+    assert (result["role"], result["content"]) == ("tool", "Anna hears to [EMAIL-1]")
 
 
 async def test_what_a_model_wrote_in_its_vendors_form_goes_back_only_in_the_session_that_got_it() -> None:
@@ -165,8 +192,8 @@ class Resuming(ScriptedProvider):
 
     async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent]:
         yield HandleKept("h1")
-        async for event in self.stream(messages):
-            yield event
+        async for each in self.stream(messages):
+            yield each
 
     async def close(self) -> tuple[str, ...]:
         return ("h1",)
