@@ -39,10 +39,12 @@ from bot.chat.texts import operating as operating_texts
 from bot.chat.texts.formatting import counted
 from bot.settings.sources import group_name, is_own_group, named_file, owner_name
 from bot.setup import texts as setup_texts
+from bot.setup.operator_hooks import secret_files
 from bot.tools import texts as tool_texts
 from bot.tools.mcp.config import HttpReach
 from bot.tools.mcp.settings import MCP, mcp_file
 from bot.webhooks.outgoing.settings import OUTGOING, outgoing_rows
+from bot.webhooks.settings import WEBHOOKS
 from store.backup import backup
 from store.engine import database_beside, look_at, open_store
 from store.migrations import HEAD
@@ -226,6 +228,8 @@ def kept_files(settings: Settings, dotenv: Path | None) -> list[KeptFile]:
         files.append(KeptFile(Path(settings.accounts.key_file).expanduser(), "Tools", holds))
     holds = setup_texts.HOLDS_SETTING.format(setting=OUTGOING)
     files += [KeptFile(file, "Webhooks", holds) for file in _webhook_files(settings)]
+    holds = setup_texts.HOLDS_SETTING.format(setting=WEBHOOKS)
+    files += [KeptFile(file, "Webhooks", holds) for file in secret_files(settings)]
     if settings.mcp.file is not None and _holds_secrets(settings):
         files.append(KeptFile(Path(settings.mcp.file).expanduser(), "Tools", setup_texts.HOLDS_SERVER_KEYS))
     database = database_file(settings)

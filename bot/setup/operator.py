@@ -87,6 +87,7 @@ from bot.setup.diagnosis import (
     training_findings,
     vendors_clock,
 )
+from bot.setup.operator_hooks import hook_findings
 from bot.setup.shared_modules import shared_modules
 from bot.setup.webhooks import webhook_findings
 from bot.tools.mcp.config import AccountKind, HttpReach
@@ -351,6 +352,7 @@ def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
         Check("Proxy", partial(_proxy, settings), PLATFORM_S),
         Check("Web", partial(_web, settings), WEB_S),
         Check("Webhooks", partial(webhook_findings, settings), WEB_S),
+        Check("Webhooks", partial(hook_findings, settings), PLATFORM_S),
         Check("Database", partial(examine_database, settings), DATABASE_S, Level.PROBLEM),
         Check("Model", model, model_s, Level.PROBLEM),
         Check("Tools", partial(examine_servers, settings), SERVERS_S),

@@ -7,6 +7,7 @@ starts.
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +15,10 @@ import httpx
 
 from agent.errors import Refused, SettingsError
 from agent.machine import CLOCK, new_id
+from bot.app import texts as app_texts
 from bot.app.from_settings import http_address
 from bot.app.settings import Settings
+from bot.chat.findings import Finding, Level
 from bot.chat.output import printable_line
 from bot.settings.sources import named_file
 from bot.setup import texts as setup_texts
@@ -70,6 +73,29 @@ def hook_add(
     if settings.http.listen is None:
         lines.append(setup_texts.HOOK_SET_HTTP)
     return "\n".join([*lines, setup_texts.HOOK_RESTART]), "" if secret else value
+
+
+async def hook_findings(settings: Settings) -> list[Finding]:
+    """Check the file of incoming webhooks, and whether other programs can reach the bot; no finding without them."""
+    finding = partial(Finding, where="Webhooks")
+    try:
+        hooks = hooks_of(settings.webhooks, settings.webhook_variables)
+        addresses = {name: _address(settings, name) for name in hooks}
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what=setup_texts.HOOKS_WRONG, remedy=str(error))]
+    if hooks and settings.http.listen is None:
+        return [finding(Level.PROBLEM, what=setup_texts.HOOKS_WRONG, remedy=app_texts.WEBHOOKS_UNREACHABLE)]
+    told = setup_texts.HOOK_RECEIVED
+    return [finding(Level.GOOD, what=told.format(name=name, address=at)) for name, at in addresses.items()]
+
+
+def secret_files(settings: Settings) -> list[Path]:
+    """Return the files with secrets of incoming webhooks, as far as they are known."""
+    try:
+        hooks = hooks_of(settings.webhooks, settings.webhook_variables).values()
+    except SettingsError:
+        return []  # the check of webhooks reports the error
+    return [_file(settings).parent / Path(hook.secret_file).expanduser() for hook in hooks if hook.secret_file]
 
 
 def hook_list(settings: Settings) -> str:

@@ -78,6 +78,8 @@ class Hook:
     preset: str
     scheme: Scheme
     secrets: tuple[Secret, ...] = field(repr=False)
+    secret_file: str = ""
+    """The file with its secret, as `hooks.toml` names it; "" for one in the environment."""
     channel: str
     action: Action
     ask: str = ""
@@ -174,6 +176,7 @@ class _Entry:
             preset=self._string("preset", 40),
             scheme=scheme,
             secrets=self._secrets(scheme),
+            secret_file=self._string("secret_file", 4_000),
             channel=channel,
             action=Action(action),
             ask=ask,

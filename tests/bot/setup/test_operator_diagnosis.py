@@ -160,7 +160,7 @@ async def test_every_check_has_a_bound_and_a_model_as_long_as_the_settings_give_
     tokens = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN, "DISCORD_TOKEN": "x"}
     bounds = {one.where: one.seconds for one in checks(read(tmp_path, **tokens), ask_model=False)}
     assert bounds.pop("Model") == 240
-    assert bounds.keys() == {"Proxy", "Web", "Database", "Tools", "Slack", "Discord"}
+    assert bounds.keys() == {"Proxy", "Web", "Webhooks", "Database", "Tools", "Slack", "Discord"}
     assert max(bounds.values()) == SERVERS_S
 
 

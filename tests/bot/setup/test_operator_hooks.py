@@ -9,8 +9,10 @@ import pytest
 from agent.errors import Refused, SettingsError
 from bot.app.http_settings import HttpSettings
 from bot.app.settings import Settings
+from bot.chat.findings import Level
 from bot.setup.arguments import Subcommand, parser
-from bot.setup.operator_hooks import hook_add, hook_list, hook_rotate, hook_test
+from bot.setup.diagnosis import kept_files
+from bot.setup.operator_hooks import hook_add, hook_findings, hook_list, hook_rotate, hook_test
 from bot.webhooks.config import Hook
 from bot.webhooks.presets import presets, samples
 from bot.webhooks.settings import WebhookSettings, hooks_of
@@ -164,3 +166,25 @@ def test_the_command_line_has_its_words() -> None:
     assert vars(parser().parse_args(["hooks", "test", "it", "--send"]))["send"] is True
     assert vars(parser().parse_args(["hooks", "rotate", "it", "--finish"]))["finish"] is True
     assert {preset.signed for preset in presets().values()} <= {*Scheme}
+
+
+async def test_doctor_says_where_webhooks_are_received_or_what_to_correct(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    add(settings, "it")
+    (good,) = await hook_findings(settings)
+    assert (good.level, good.what) == (Level.GOOD, "it is received at https://bot.example/hooks/it")
+    (closed,) = await hook_findings(replace(settings, http=HttpSettings()))
+    assert closed.level is Level.PROBLEM
+    assert "Set COGENCY_HTTP" in closed.remedy
+    (tmp_path / "hooks.toml").write_text("[it]\nchanel = 1\n")
+    (wrong,) = await hook_findings(settings)
+    assert "Did you mean channel" in wrong.remedy
+    assert await hook_findings(Settings()) == []
+
+
+def test_doctor_looks_at_who_can_read_a_secret(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    add(settings, "it")
+    assert tmp_path / "hooks.secrets" / "it" in [file.path for file in kept_files(settings, None)]
+    (tmp_path / "hooks.toml").write_text("[")
+    assert tmp_path / "hooks.secrets" / "it" not in [file.path for file in kept_files(settings, None)]
