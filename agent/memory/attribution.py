@@ -71,6 +71,11 @@ _CLOCK: Final = next(pattern for kind, pattern in KINDS if kind == "clock")
 _NUMBERS: Final = NUMBER_WORDS | {"zero": "0", "one": "1"}
 _TRIVIAL: Final = frozenset({"00"})  # Of "9:00", where the person wrote "9 am"
 _RUN: Final = compile_later(r"[^\W_]+")
+# A French or Italian article or preposition that is written together with its noun: "d'Hirondelle", "all'ufficio"
+_ELIDED: Final = compile_later(
+    r"(?<![^\W_])(?:[cdjlmnst]|qu|lorsqu|puisqu|jusqu|un|dell|all|dall|nell|sull|quell|quest)['’](?=[^\W\d_]{2})",
+    re.IGNORECASE,
+)
 # A hyphen inside a word, as at the end of a line.
 _BROKEN: Final = compile_later(r"(?<=[^\W\d_])[-\u2010\u2011]\s{0,9}(?=[^\W\d_])")
 _GROUPED: Final = compile_later(r"(?<=\d)[,. ](?=\d{3}(?!\d))")
@@ -469,7 +474,7 @@ class _Word:
 
 
 def _telling(text: str) -> Iterator[_Word]:
-    spaced = _UNSPACED.sub(" ", text)
+    spaced = _ELIDED.sub(" ", _UNSPACED.sub(" ", text))
     beside_others = any(len(word) > 1 and _is_telling(word, stem(word)) for word in WORD.findall(spaced))
     end = 0
     for match in WORD.finditer(spaced):
@@ -486,8 +491,7 @@ def _is_telling(word: str, stemmed: str) -> bool:
 
 
 def _words(text: str) -> _Words:
-    spaced = _UNSPACED.sub(" ", text)
-    words = WORD.findall(spaced)
+    words = WORD.findall(_ELIDED.sub(" ", _UNSPACED.sub(" ", text)))
     stems = frozenset(map(stem, words))
     counted = {_NUMBERS[word.lower()] for word in words if word.lower() in _NUMBERS}
     digits = _runs_of_digits(text) | frozenset(_DIGITS.findall(numerals_in_digits(text))) | counted
@@ -728,7 +732,7 @@ class _ClauseSubject:
 
 def _stems(text: str) -> Iterator[str]:
     """Yield the stems of the content words, in scripts with blanks."""
-    words = WORD.findall(_UNSPACED.sub(" ", text))
+    words = WORD.findall(_ELIDED.sub(" ", _UNSPACED.sub(" ", text)))
     candidates = [
         word for word in words if not (word.isdigit() or is_function_word(word) or _NEGATION.search(word.lower()))
     ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.memory.attribution import FILES_NOTE, TextsRead, mention, quotes, said_by, without_quotes
+from agent.memory.attribution import FILES_NOTE, TextsRead, mention, quotes, rests_on, said_by, without_quotes
 from agent.memory.statements import is_function_word, stem
 from tests.examples import examples
 
@@ -206,3 +206,18 @@ def test_what_was_read_before_changes_no_answer(own: list[str], others: list[str
 def test_a_number_or_a_word_in_an_older_message_is_theirs_still() -> None:
     assert said_by("the budget of Apollo is 3000 euros", ["Apollo needs a budget", "it is 3,000 euros", "thanks"])
     assert not said_by("the budget of Apollo is 3000 euros", ["Apollo needs a budget", "it is 1,000 euros", "thanks"])
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "value"),
+    [
+        ("La livraison d'Hirondelle est le 3 juin.", "livraison Hirondelle", "3 juin"),
+        ("Je suis passée à l’Atelier Blanc.", "école", "Atelier Blanc"),
+        ("Lavoro all'Officina Rossi.", "posto", "Officina Rossi"),
+    ],
+)
+def test_a_name_behind_an_elided_article_is_the_persons_own(said: str, key: str, value: str) -> None:
+    assert rests_on(value, said, key=key)
+    assert said_by(value, [said], key=key)
+    assert not rests_on(value.replace("Blanc", "Gris").replace("Rossi", "Bianchi").replace("3", "4"), said, key=key)
+    assert not said_by("the meeting is at d'Ormesson", [said])
