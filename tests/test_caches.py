@@ -26,6 +26,7 @@ _CACHE: Final = re.compile(r"(\w+)(?:: \"?| = )(?:LRUCache|TTLCache|TLRUCache|Ex
 # its key is made of several ids, to the properties below.
 SHARED: Final[Mapping[str, str]] = {
     "agent/toolbox/registry.py _known": "by the tools themselves, which say nothing of anybody",
+    "bot/api/asking.py _people": "by the person",
     "bot/budgets/budgets.py _apps": "by the workspace",
     "bot/channels/ambient.py _messages": "by source and channel",
     "bot/chat/access/admission.py _counted": "by the rate, and the person or the channel of their workspace",
@@ -45,6 +46,7 @@ SHARED: Final[Mapping[str, str]] = {
     "bot/platforms/discord/members.py _known": "by the person",
     "bot/platforms/discord/shards.py _other_guilds": "by the server",
     "bot/platforms/play/run.py _used_commands": "by the command, on a page for one",
+    "bot/platforms/slack/event_places.py _channels": "by the channel, in one workspace",
     "bot/platforms/slack/agent_view.py _offered": "by the person, for one workspace",
     "bot/platforms/slack/agent_view.py _viewed": "by the person, for one workspace",
     "bot/platforms/slack/feature_support.py _suspended_until": "by the method and the channel, for one workspace",

@@ -164,7 +164,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         approvals.toolbox,
         opened.policy.rows,
         by_name(command for feature in every for command in feature.commands),
-        http_address(settings),
+        "" if programs.asking is None else http_address(settings),
         new_secret,
         version(DISTRIBUTION),
     )

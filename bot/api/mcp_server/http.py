@@ -186,7 +186,7 @@ class McpHttp:
             raise
 
     def _check_site(self, hosts: list[str], origins: list[str]) -> None:
-        if len(hosts) != 1 or not (hosts[0] == self._host or urlsplit(f"//{hosts[0]}").hostname in LOOPBACK):
+        if len(hosts) != 1 or not (hosts[0] == self._host or _is_loopback(hosts[0])):
             raise _Refusal(403, RequestEnd.FORBIDDEN, texts.OTHER_HOST.format(host=self._host))
         if origins not in ([], [self._origin]):
             raise _Refusal(403, RequestEnd.FORBIDDEN, texts.OTHER_ORIGIN)
@@ -218,6 +218,13 @@ class McpHttp:
 
         async with asyncio.timeout(REQUEST_S):
             await self._manager.handle_request({**scope, TOKEN: token}, receive_again, send_in_time)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return urlsplit(f"//{host}").hostname in LOOPBACK
+    except ValueError:
+        return False
 
 
 def _headers(scope: "Scope", wanted: bytes) -> list[str]:

@@ -10,8 +10,10 @@ from typing import Any
 import httpx2
 import pytest
 from mcp import Client
+from mcp.client.context import ClientRequestContext
+from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, ErrorData, TextContent
 
 from agent.errors import StoreUnavailable
 from agent.memory.audience import PersonAudience, TeamAudience
@@ -79,11 +81,15 @@ class Site:
     events: Events
 
     @asynccontextmanager
-    async def client(self, secret: str = "anna", mode: str = "auto") -> AsyncGenerator[Client]:
+    async def client(
+        self, secret: str = "anna", mode: str = "auto", asks: ElicitationFnT | None = None
+    ) -> AsyncGenerator[Client]:
         headers = {"authorization": f"Bearer {secret}"}
         async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as http:
             transport = streamable_http_client(f"{self.url}/mcp", http_client=http)
-            async with Client(transport, mode=mode, read_timeout_seconds=PATIENCE_S) as client:
+            async with Client(
+                transport, mode=mode, elicitation_callback=asks, read_timeout_seconds=PATIENCE_S
+            ) as client:
                 yield client
 
     async def request(
@@ -144,6 +150,21 @@ async def test_clients_of_two_people_each_have_what_is_theirs(site: Site, mode: 
         assert await called(anna, "forget", confirmation=confirmation) == texts.FORGET_STALE
 
 
+async def test_a_client_that_can_ask_its_person_erases_only_what_they_agree_to(site: Site) -> None:
+    agrees, asked = False, list[str]()
+
+    async def ask(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:  # noqa: ARG001 -- required by the SDK
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"confirm": agrees})
+
+    async with site.client(asks=ask) as client:
+        await called(client, "remember", text="My boat is blue.")
+        assert await called(client, "forget", what="about boat") == texts.FORGET_NOTHING
+        agrees = True
+        assert "Forgotten" in await called(client, "forget", what="about boat")
+    assert [("My boat is blue." in question) for question in asked] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("secret", "tools"), [("anna", "recall remember ask forget"), ("reads", "recall"), ("asks", "ask"), ("nothing", "")]
 )
@@ -175,6 +196,8 @@ async def test_a_token_lists_and_calls_the_tools_of_its_scopes(site: Site, secre
         (403, "forbidden", {"origin": "https://bot.example.com.evil.example"}),
         (403, "forbidden", {"host": "evil.example"}),
         (403, "forbidden", {"host": "127.0.0.1.evil.example"}),
+        (403, "forbidden", {"host": "127.0.0.1@evil.example"}),
+        (403, "forbidden", {"host": "[::1"}),
         (405, "invalid", {"method": "GET"}),
         (405, "invalid", {"method": "DELETE"}),
         (404, "invalid", {"path": "/mcp/sse"}),
