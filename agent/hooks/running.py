@@ -145,13 +145,13 @@ def _end_of(result: object, unchanged: object) -> HookEnd:
 def _log(point: HookPoint, error: Exception, timeout_s: float) -> None:
     match error:
         case TimeoutError():
-            log.error("%s of the hooks had not returned after %g s", point, timeout_s)
+            log.error("the hook %s did not return within %g s", point, timeout_s)
         case TooManyBlocked():
-            log.error("%s of the hooks was not called: too many earlier calls have not returned", point)
+            log.error("the hook %s was not called, because too many earlier calls have not returned", point)
         case _Wrong():
-            log.error("%s of the hooks returned what cannot be used: %s", point, error)
+            log.error("the hook %s returned a result that cannot be used: %s", point, error)
         case _:
-            log.error("%s of the hooks failed", point, exc_info=error)
+            log.error("the hook %s failed", point, exc_info=error)
 
 
 def _refusal(refuse: Refuse) -> Refuse:
@@ -185,4 +185,4 @@ def _arguments(arguments: object, before: Mapping[str, Json]) -> Mapping[str, Js
 
 
 def _unexpected(returned: object, expected: str) -> str:
-    return f"a {type(returned).__name__} instead of {expected}"
+    return f"its type is {type(returned).__name__}, and it must be {expected}"

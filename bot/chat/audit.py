@@ -118,7 +118,6 @@ class CallAudit:
             decided_by=DecidedBy.HOOK,
             outcome=ResultStatus.FAILURE if use.end is HookEnd.FAILED else ResultStatus.SUCCESS,
             ms=round(1000 * use.took_s),
-            size=0,
         )
         await self.audit.add(row, self.claim)
 

@@ -93,7 +93,7 @@ async def test_after_answer_fails_open(function: Function, caplog: pytest.LogCap
     with hooks_with(timeout_s=0.05, after_answer=function) as hooks:
         shown, use = await hooks.answer(ANSWER)
     assert (shown, use.end) == (None, HookEnd.FAILED)
-    assert "after_answer of the hooks" in caplog.text
+    assert "the hook after_answer" in caplog.text
 
 
 async def test_a_sentence_of_a_refusal_is_for_the_person_and_bounded() -> None:

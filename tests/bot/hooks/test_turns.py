@@ -370,7 +370,7 @@ async def test_a_check_of_answers_that_fails_shows_the_answer(
     async with world.serving() as turns:
         await turns.ask(said("How is it?"))
     assert world.shown() == ["Fine."]
-    assert "after_answer of the hooks failed" in caplog.text
+    assert "the hook after_answer failed" in caplog.text
     assert await world.audited() == [("after_answer", "failed", "hook")]
 
 
