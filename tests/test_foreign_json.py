@@ -62,7 +62,8 @@ def test_every_module_that_parses_json_looks_at_its_depth_or_says_whose_it_is() 
         str(file.relative_to(ROOT)): "is_too_deep(" in source
         for package in ("agent", "bot")
         for file in sorted((ROOT / package).rglob("*.py"))
-        if parses_json(ast.parse(source := file.read_text(encoding="utf-8")))
+        if any(parser in (source := file.read_text(encoding="utf-8")) for parser in PARSERS)  # nearly none
+        and parses_json(ast.parse(source))
     }
     unchecked = {name for name, checks in parsing.items() if not checks}
     assert unchecked - OUR_OWN.keys() == set(), "ask is_too_deep first, or say whose text it is"

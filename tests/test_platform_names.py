@@ -31,8 +31,9 @@ COMPOSED: Final = (
 
 def words_of(code: ast.AST) -> list[str]:
     """Every name and text in code, but what only stands there to be read by people."""
-    texts = {id(node.value) for node in ast.walk(code) if isinstance(node, ast.Expr)}
-    fields = (value for node in ast.walk(code) if id(node) not in texts for _, value in ast.iter_fields(node))
+    nodes = [*ast.walk(code)]
+    texts = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    fields = (value for node in nodes if id(node) not in texts for _, value in ast.iter_fields(node))
     found = (cast("list[object]", value) if isinstance(value, list) else [value] for value in fields)
     return [word for values in found for word in values if isinstance(word, str)]
 
@@ -43,7 +44,10 @@ def modules() -> list[Path]:
 
 @cache
 def named_in(path: Path) -> set[str]:
-    words = words_of(ast.parse(path.read_text()))
+    text = path.read_text()
+    if not any(name in text.casefold() for name in NAMES):  # nearly all: to parse them takes seconds
+        return set()
+    words = words_of(ast.parse(text))
     found = {name for name in NAMES - WORDS for word in words if name in word.casefold()}
     names = (word for word in words if NAME.fullmatch(word))
     return found | {part for name in names for part in map(str.casefold, PARTS.findall(name)) if part in WORDS}

@@ -60,11 +60,16 @@ def parsed(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(path: Path) -> list[ast.AST]:
+    return [*ast.walk(parsed(path))]
+
+
+@cache
 def bases() -> dict[str, set[str]]:
     """Of each class its bases."""
     found: dict[str, set[str]] = {}
     for path in modules():
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, set()).update(ast.unparse(base).rpartition(".")[2] for base in node.bases)
     return found
@@ -131,11 +136,11 @@ def test_a_sentence_is_found_whether_an_error_carries_it_or_not() -> None:
     assert [*astray("bot/some.py", ast.parse('Refused("Not this one.")'), set(), {"Refused"})] == []
 
 
-def uses(code: ast.AST) -> Iterator[tuple[tuple[str, str], set[str]]]:
+def uses(code: list[ast.AST]) -> Iterator[tuple[tuple[str, str], set[str]]]:
     """Each text of the catalogue that is filled in, by its module and name, and the names of its values."""
-    imports = [node for node in ast.walk(code) if isinstance(node, ast.ImportFrom)]
+    imports = [node for node in code if isinstance(node, ast.ImportFrom)]
     named = {one.asname or one.name: f"{node.module}.{one.name}" for node in imports for one in node.names}
-    for node in ast.walk(code):
+    for node in code:
         match node:
             case ast.Call(ast.Attribute(ast.Attribute(ast.Name(module), name), "format"), keywords=keywords) if (
                 named.get(module) in MODULES
@@ -150,7 +155,7 @@ def fields(text: str) -> set[str]:
 
 
 def test_each_text_gets_the_values_that_it_has_a_place_for() -> None:
-    found = [use for path in modules() for use in uses(parsed(path))]
+    found = [use for path in modules() for use in uses(nodes(path))]
     texts = {(module, name): getattr(import_module(module), name) for (module, name), _ in found}
     assert len(found) > 100
     assert {name: given for name, given in found if fields(texts[name]) != given} == {}

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, NullPool, and_, create_engine, event, func, select, update
+from sqlalchemy import Connection, NullPool, and_, create_engine, func, select, update
 from sqlalchemy.exc import DBAPIError
 
 from agent.admission_terms import Terms
@@ -86,13 +86,8 @@ def _copied() -> sqlite3.Connection:
     return driver
 
 
-def _begin(connection: Connection) -> None:
-    _driver(connection).execute("BEGIN")  # without SQLAlchemy's processing of statements
-
-
 # One for all: it caches compiled statements.
 _engine: Final = create_engine("sqlite://", creator=_copied, poolclass=NullPool, hide_parameters=True)
-event.listen(_engine, "begin", _begin)
 
 
 @dataclass(frozen=True)
@@ -125,6 +120,7 @@ class DatabaseInMemory:
     def now(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         try:
             with self._connection.begin():
+                self._driver.execute("BEGIN")  # as on a file: `store.databases.sqlite`
                 return work(self._connection, *args, **options)
         except (DBAPIError, sqlite3.Error) as error:
             raise store_error(error, None) from error

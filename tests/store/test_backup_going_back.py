@@ -128,21 +128,25 @@ def rows_of(connection: Connection, columns: Mapping[str, list[str]]) -> dict[st
 
 
 def shape(connection: Connection) -> dict[str, Any]:
-    """Tables, columns, keys and indexes."""
+    """Tables, columns, keys and indexes, each kind read of all tables at once."""
     found = inspect(connection)
+    columns, primary = found.get_multi_columns(), found.get_multi_pk_constraint()
+    foreign, unique = found.get_multi_foreign_keys(), found.get_multi_unique_constraints()
+    indexes = found.get_multi_indexes()
 
     def sorted_names(rows: Any) -> list[str]:
         return sorted(str({**one, "comment": None, "autoincrement": None}) for one in rows)
 
     return {
-        name: [
-            sorted(f"{one['name']} {one['type']!r} {one['nullable']}" for one in found.get_columns(name)),
-            found.get_pk_constraint(name)["constrained_columns"],
-            *(sorted_names(get(name)) for get in (found.get_foreign_keys, found.get_unique_constraints)),
-            sorted(str((one["name"], one["column_names"], one["unique"])) for one in found.get_indexes(name)),
+        table[1]: [
+            sorted(f"{one['name']} {one['type']!r} {one['nullable']}" for one in columns[table]),
+            primary[table]["constrained_columns"],
+            sorted_names(foreign[table]),
+            sorted_names(unique[table]),
+            sorted(str((one["name"], one["column_names"], one["unique"])) for one in indexes[table]),
         ]
-        for name in found.get_table_names()
-        if not name.startswith(("message_index_", "passage_index_"))
+        for table in columns
+        if not table[1].startswith(("message_index_", "passage_index_"))
     }
 
 
