@@ -27,7 +27,7 @@ ME = f"<@{BOT_USER}>"
 PATIENCE_S = 3.0  # A person's
 GROWING: list[Part] = [part for number in range(50) for part in (f"{number} {'word ' * 12}", ScriptPause(0.1))]
 ANSWER_S = 5.0
-# For hours, of which most is nothing new; beyond the longest outage the first attempts are like the others.
+# For hours, of which most is nothing new. Each attempt beyond the longest outage takes minutes, so there are few.
 RARELY = TurnWorkerLimits(sweep_s=30.0, lease=timedelta(minutes=2), max_attempts=2)
 
 Play = Callable[[World], Awaitable[None]]
