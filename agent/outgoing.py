@@ -70,14 +70,14 @@ class NearBudget:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event for one row. `key`: those of one key are delivered in the order of their ids. `until`: when it
-    is given up; `attempts`: those that have failed.
+    """An event for one row. `event`: the value of an `OutgoingEvent`, perhaps of a later version. `key`: those of one
+    key are delivered in the order of their ids. `until`: when it is given up; `attempts`: those that have failed.
     """
 
     id: int
     row: str
     key: str
-    event: OutgoingEvent
+    event: str
     time: datetime
     until: datetime
     data: JsonObject
@@ -91,7 +91,7 @@ class FailedDelivery:
 
     id: int
     row: str
-    event: OutgoingEvent
+    event: str
     time: datetime
     failed: datetime
     attempts: int

@@ -97,6 +97,7 @@ FORGOTTEN_KEY: Final = "forgotten"
 # Statements are built once: building one takes longer than running it. Values are passed at execution.
 _ENABLED: Final = sa.select(webhook.c.name, webhook.c.events, webhook.c.places).where(webhook.c.disabled.is_(None))
 _NEW: Final = sa.insert(delivery)
+_EVENTS: Final = frozenset(OutgoingEvent)
 _JOB_WAITS: Final = sa.select(job.c.id).where(
     job.c.kind == sa.bindparam("its_kind"), job.c.key == sa.bindparam("its_key"), job.c.state == WAITING
 )
@@ -109,7 +110,8 @@ _IS_WAITING: Final = delivery.c.failed.is_(None)
 
 def _subscriptions(connection: sa.Connection) -> list[Subscription]:
     return [
-        Subscription(row.name, frozenset(map(OutgoingEvent, row.events.split())), frozenset(row.places.split()))
+        # A process of a later version may have stored events that this one does not know.
+        Subscription(row.name, _EVENTS.intersection(row.events.split()), frozenset(row.places.split()))
         for row in connection.execute(_ENABLED)
     ]
 
@@ -279,29 +281,22 @@ _SCOPES: Final[Mapping[type, str]] = {
     plans.Gone: "place",
     plans.Expired: "retention",
 }
-# Counts that a receipt has, and that say nothing about other rows than people's.
+# The counts of a receipt that people know: no turns, jobs or actions.
 _COUNTED: Final = ("messages", "facts", "profile", "documents", "files", "schedules")
 
 
-@dataclass(frozen=True, slots=True)
-class ErasedTurns:
-    """The turns of which something is erased, by their place's ids; read before they are erased."""
-
-    places: Mapping[int, frozenset[str]]
-
-
-def turns_to_erase(connection: sa.Connection, audiences: Mapping[int, str]) -> ErasedTurns:
-    """Call it before the rows are deleted. `audiences`: labels by turn, "" where no message is erased. Nothing is read
-    without rows that want to hear of it.
+def places_of_erased(connection: sa.Connection, audiences: Mapping[int, str]) -> Mapping[int, frozenset[str]]:
+    """Return the ids of the places of these turns, of which something is about to be erased. `audiences`: labels by
+    turn, "" where no message is erased. Nothing is read without rows that want to hear of it.
     """
     if not is_wanted(connection, OutgoingEvent.FORGOTTEN):
-        return ErasedTurns({})
+        return {}
     places = dict[int, frozenset[str]]()
     for batch in _batches(audiences):
         columns = sa.select(turn.c.id, turn.c.source, turn.c.channel).where(turn.c.id.in_(ids_in(batch)))
         for id_, source, channel in connection.execute(columns):
             places[id_] = place_ids(source, channel, audiences[id_])
-    return ErasedTurns(places)
+    return places
 
 
 def _batches(turns: Collection[int]) -> Iterator[list[int]]:
@@ -312,16 +307,16 @@ def _batches(turns: Collection[int]) -> Iterator[list[int]]:
 def forgotten(
     connection: sa.Connection,
     plan: plans.ForgettingPlan,
-    erased: ErasedTurns,
+    places: Mapping[int, frozenset[str]],
     counts: Mapping[str, int],
     now: datetime,
 ) -> None:
-    """Store what was erased: the turns that a row could know, and for rows of all places the counts. Ids in several
-    events if there are many.
+    """Store what was erased: the turns that a row could know, and for rows of all places the counts. Many ids make
+    several events. `places`: of these turns, from `places_of_erased`.
     """
     counted: dict[str, Json] = {name: counts[name] for name in _COUNTED if counts.get(name)}
     for row in _subscriptions(connection):
-        known = sorted(id_ for id_, place in erased.places.items() if row.wants(OutgoingEvent.FORGOTTEN, place))
+        known = sorted(id_ for id_, place in places.items() if row.wants(OutgoingEvent.FORGOTTEN, place))
         everywhere = OutgoingEvent.FORGOTTEN in row.events and not row.places
         if not (known or (everywhere and counted)):
             continue
@@ -382,7 +377,7 @@ def next_delivery(connection: sa.Connection, row: str, key: str) -> Delivery | N
         found["id"],
         row,
         key,
-        OutgoingEvent(found["event"]),
+        found["event"],
         found["time"],
         found["until"],
         json.loads(found["data"]),
@@ -416,7 +411,7 @@ def disable(connection: sa.Connection, row: str, reason: str, now: datetime) -> 
 def failed(connection: sa.Connection, limit: int) -> list[FailedDelivery]:
     newest = sa.select(delivery).where(~_IS_WAITING).order_by(delivery.c.failed.desc(), delivery.c.id.desc())
     return [
-        FailedDelivery(row.id, row.webhook, OutgoingEvent(row.event), row.time, row.failed, row.attempts, row.reason)
+        FailedDelivery(row.id, row.webhook, row.event, row.time, row.failed, row.attempts, row.reason)
         for row in connection.execute(newest.limit(limit))
     ]
 

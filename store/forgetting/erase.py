@@ -292,7 +292,7 @@ def erase_by_plan(
     stretches = file_stretches(connection, doomed.files)
     pages = delete_pages(connection, doomed, now, wanted=wishes.replies)
     audiences = dict.fromkeys(doomed.turns, "") | {item.turn: item.audience for item in doomed.messages.values()}
-    told = outbox.turns_to_erase(connection, audiences)
+    places = outbox.places_of_erased(connection, audiences)
     outbox.drop_turns(connection, audiences)
     _keep_hashes(connection, doomed, erased_ids, now)
     for where in in_batches(turn.c.id, doomed.turns):
@@ -325,7 +325,7 @@ def erase_by_plan(
     if isinstance(plan, plans.Everything) and any(counts.values()):
         _keep_person(connection, plan.person, erased_ids, now)
     _drop_channel_settings(connection, plan, doomed)
-    outbox.forgotten(connection, plan, told, counts, now)
+    outbox.forgotten(connection, plan, places, counts, now)
     mark_sweep_due(connection)
     return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, pages, staying, stretches)
 

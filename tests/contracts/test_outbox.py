@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import Connection, update
 
 from agent.admission_terms import Whose
 from agent.consents import CONSENT_TIME
@@ -22,6 +23,7 @@ from agent.shown_replies import ReplyVerdict
 from agent.turn_records import Claim, Claiming, Closing
 from store.data_subjects import PersonSubject, data_subjects_in
 from store.engine import Store
+from store.outbox import webhook
 from tests.contracts.steps import claimed, proved
 from tests.fakes.incoming import LEASE, START, said
 
@@ -79,7 +81,7 @@ async def test_a_finished_turn_waits_for_each_row_with_ids_and_counts_and_no_wor
     asked = said("where is the quetzal?", place=TEAM)
     claim = await finished(store, asked, "page 1", "@ephemeral", reply="the quetzal is here")
     (delivery,) = await waiting(store)
-    assert delivery.event is OutgoingEvent.TURN_FINISHED
+    assert delivery.event == OutgoingEvent.TURN_FINISHED
     assert (delivery.turn, delivery.time, delivery.attempts) == (claim.turn, NOW, 0)
     assert delivery.data == {
         "turn": claim.turn,
@@ -455,3 +457,14 @@ async def test_processes_that_start_end_turns_and_deliver_at_one_moment_lose_no_
     for key, turns in ended.items():
         assert [delivery.turn for delivery in await waiting(store, key=key)] == sorted(turns)
     assert sum(map(len, ended.values())) == 12
+
+
+async def test_an_event_of_a_later_version_disturbs_no_turn_of_this_one(store: Store) -> None:
+    await subscribed(store, "crm")
+
+    def add_later_event(connection: Connection) -> None:
+        connection.execute(update(webhook).values(events="later.event turn.finished"))
+
+    await store.database.write(add_later_event)
+    await finished(store, said("one"))
+    assert [each.event for each in await waiting(store)] == ["turn.finished"]

@@ -10,7 +10,7 @@ Rules
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol, assert_never
 
@@ -20,6 +20,7 @@ from agent.outgoing import Delivery, OutgoingEvent, job_kind
 from agent.ports.clock import Clock
 from agent.ports.jobs import Jobs
 from agent.ports.outbox import Outbox
+from bot.chat.backoff import OncePerMinute
 from bot.chat.network.guard import Target
 from bot.chat.telemetry import SILENT, Telemetry, WebhookEnd, WebhookSent
 from bot.webhooks.outgoing import texts
@@ -54,16 +55,20 @@ class DeliveryService:
     random: Callable[[], float]
     telemetry: Telemetry = SILENT
     limits: RetryLimits = LIMITS
+    lines: OncePerMinute = field(default_factory=OncePerMinute)
 
     async def deliver(self, job: Job) -> None:
         """Run the job of a key. Raises StoreError."""
+        limits = self.limits
         while (delivery := await self.outbox.next(self.row.name, job.key)) is not None:
-            end = await self._attempt(delivery)
+            end = await self._attempt(delivery, limits)
             self.telemetry.record(WebhookSent(self.row.name, end))
+            if end is WebhookEnd.GIVEN_UP:  # those behind it have waited for the same receiver
+                limits = replace(limits, min_attempts=1)
             if end not in {WebhookEnd.DELIVERED, WebhookEnd.GIVEN_UP}:
                 return
 
-    async def _attempt(self, delivery: Delivery) -> WebhookEnd:
+    async def _attempt(self, delivery: Delivery, limits: RetryLimits) -> WebhookEnd:
         now, name = self.clock.now(), self.row.name
         body = await self._body(delivery)
         headers = signed_headers(self.row.secrets, event_id(delivery), int(now.timestamp()), body)
@@ -79,20 +84,25 @@ class DeliveryService:
                 return WebhookEnd.DISABLED
             case NotReceived(reason, asked):
                 failed = delivery.attempts + 1
-                again = next_attempt(failed, now, delivery.until, self.random(), asked, self.limits)
+                again = next_attempt(failed, now, delivery.until, self.random(), asked, limits)
                 if again is None:
                     await self.outbox.give_up(delivery.id, reason, now)
-                    log.warning(texts.GIVEN_UP, name, reason)
+                    self._log(texts.GIVEN_UP, reason)
                     return WebhookEnd.GIVEN_UP
+                self._log(texts.TRIED_AGAIN, reason)
                 await self.outbox.attempted(delivery.id, reason)
                 await self.jobs.schedule(job_kind(name), delivery.key, "", again)
                 return WebhookEnd.FAILED
             case _:
                 assert_never(result)
 
+    def _log(self, sentence: str, reason: str) -> None:
+        if (more := self.lines.due(sentence, self.clock.monotonic())) is not None:
+            log.warning(sentence, self.row.name, reason, more)
+
     async def _body(self, delivery: Delivery) -> bytes:
         data: dict[str, Json] = {**delivery.data}
-        if self.row.words and delivery.turn is not None and delivery.event is OutgoingEvent.TURN_FINISHED:
+        if self.row.words and delivery.turn is not None and delivery.event == OutgoingEvent.TURN_FINISHED:
             words = await self.outbox.words(delivery.turn)
             if words is not None:
                 data |= {

@@ -51,5 +51,6 @@ DISABLED = (
     "`cogency webhooks retry %s` to enable it again"
 )
 STILL_DISABLED = "the webhook %s is disabled; `cogency webhooks retry %s` enables it again"
-GIVEN_UP = "the webhook %s: an event could not be delivered and is listed by `cogency webhooks failed`: %s"
+GIVEN_UP = "the webhook %s: an event could not be delivered and is listed by `cogency webhooks failed`: %s%s"
+TRIED_AGAIN = "the webhook %s: an event was not delivered and will be sent again: %s%s"
 SERVING = "webhooks: %s"

@@ -73,7 +73,7 @@ async def test_failed_events_are_listed_and_retried_while_the_bot_runs(tmp_path:
     )
     waiting = await store.outbox.next("crm", "thread")
     assert waiting is not None
-    assert waiting.event is OutgoingEvent.TURN_FINISHED
+    assert waiting.event == OutgoingEvent.TURN_FINISHED
     await store.outbox.disable("crm", "gone", CLOCK.now())
     assert "crm has been disabled since" in (await failed_lines(settings))[0]
     assert await retry(settings, "crm", None) == (

@@ -229,3 +229,29 @@ async def test_what_is_forgotten_before_its_next_attempt_leaves_no_more() -> Non
     assert len(made.receiver.requests) == 2
     (request,) = made.receiver.got
     assert (request.event["type"], request.event["data"]["turns"]) == ("forgotten", [turn])
+
+
+async def test_behind_one_that_was_given_up_old_events_have_one_attempt_each() -> None:
+    made = await bench(lambda _: NOT)
+    for _ in range(5):
+        await made.finish(said("one", conversation="a"))
+    await made.work_for(timedelta(hours=26))
+    assert len(await made.store.outbox.failed(9)) == 5
+    of_turn = [request.event["data"]["turn"] for request in made.receiver.requests]
+    assert [of_turn.count(turn) for turn in dict.fromkeys(of_turn)][2:] == [1, 1, 1]
+
+
+async def test_failures_are_logged_once_a_minute_without_words_of_the_receiver(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made = await bench(lambda _: NOT)
+    worker = made.worker
+    for conversation in ("a", "b", "c"):
+        await made.finish(said("one", conversation=conversation))
+    for _ in range(2):
+        while await worker.work():
+            pass
+        await made.clock.advance(60)
+    first, second = caplog.messages
+    assert first == texts.TRIED_AGAIN % ("crm", "no answer", "")
+    assert second == texts.TRIED_AGAIN % ("crm", "no answer", " (and 2 more since the last such line)")
