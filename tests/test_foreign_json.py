@@ -11,6 +11,11 @@ ROOT: Final = Path(__file__).parents[1]
 PARSERS: Final = frozenset({"loads", "raw_decode"})
 
 OUR_OWN: Final = {
+    "agent/hooks/running.py": "what a function of the operator returned, encoded just before",
+    "bot/api/mcp_server/service.py": "a confirmation that this program made, whose digest is checked",
+    "bot/webhooks/config.py": "a file of the operator, in TOML",
+    "bot/webhooks/outgoing/rows.py": "a file of the operator, in TOML",
+    "bot/webhooks/presets.py": "a file of this program, in TOML",
     "bot/settings/installation.py": "what pip and pipx wrote into this environment",
     "agent/memory/forgetting_plans.py": "a plan that this program stored",
     "agent/progress.py": "a turn's progress that this program stored",

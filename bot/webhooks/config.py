@@ -22,6 +22,7 @@ from typing import Any, Final, NoReturn, cast
 from agent.errors import SettingsError
 from agent.spending import NANO, Money
 from bot.chat.texts.formatting import zone_names, zone_of
+from bot.settings.parsers import CHANNEL
 from bot.settings.secret import Secret
 from bot.webhooks import texts
 from bot.webhooks.presets import Preset, presets
@@ -37,7 +38,6 @@ MAX_RATE: Final = 6_000
 DEFAULT_RATE: Final = 60  # A minute: a storm of alerts is grouped by its sender, and more is read by nobody
 DEFAULT_DOLLARS: Final = 5
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
-_CHANNEL: Final = re.compile(r"(slack:(?:[TE][A-Z0-9]{2,20}:)?[CG][A-Z0-9]{2,20}|discord:\d{1,20})", re.ASCII)
 _PERSON: Final = re.compile(r"[UWS][A-Z0-9]{2,20}|&?\d{1,20}", re.ASCII)
 _TOOL: Final = re.compile(r"[A-Za-z0-9_.\-/*]{1,100}", re.ASCII)
 _QUIET: Final = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)(?: +(\S+))?", re.ASCII)
@@ -128,7 +128,7 @@ def fault_of_name(name: str) -> str | None:
 
 def fault_of_channel(channel: str) -> str | None:
     """Return what is wrong with a channel, as the end of a sentence; None if nothing is."""
-    return None if _CHANNEL.fullmatch(channel) else texts.CHANNEL_FORM
+    return None if CHANNEL.fullmatch(channel) else texts.CHANNEL_FORM
 
 
 KEYS: Final = (

@@ -17,6 +17,7 @@ from typing import Final, cast
 from agent.errors import SettingsError
 from agent.outgoing import OutgoingEvent, Subscription
 from bot.chat.network.guard import Target, WebRefused, parse_target
+from bot.settings.parsers import PLACE
 from bot.webhooks.outgoing import texts
 from bot.webhooks.outgoing.signing import SigningSecret, parse_secret
 
@@ -24,7 +25,6 @@ MAX_ROWS: Final = 20  # Each has a worker of its own
 MAX_PLACES: Final = 1_000
 TABLE: Final = "webhook"
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,29}")
-_PLACE: Final = re.compile(r"[a-z]+(?::[!-~]{1,100})+|discord")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 KEYS: Final = (
     "name",
@@ -138,7 +138,7 @@ class _RowReader:
         places = self._list("places")
         if not places or len(places) > MAX_PLACES:
             raise self._error(texts.NO_PLACES.format(most=MAX_PLACES))
-        if bad := [place for place in places if _PLACE.fullmatch(place) is None]:
+        if bad := [place for place in places if PLACE.fullmatch(place) is None]:
             raise self._error(texts.BAD_PLACE.format(place=bad[0]))
         return frozenset(places)
 
