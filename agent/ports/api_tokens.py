@@ -26,6 +26,11 @@ class TokenScope(StrEnum):
 _SERVICE: Final = "api-"  # Before a token's number in the id of a service; no platform has such ids
 
 
+def services_of(source: str) -> str:
+    """Return what the ids of all services in places of this source begin with."""
+    return f"{source}:{_SERVICE}"
+
+
 def is_service(person: str) -> bool:
     """Return whether the id is a service's, and no person's."""
     return person.rpartition(":")[2].startswith(_SERVICE)
@@ -70,7 +75,7 @@ class ApiToken:
     @property
     def owner(self) -> str:
         """The id of the person who asks with it: a person of a platform, or the service itself ("slack:T1:api-7")."""
-        return self.definition.person or f"{self.definition.source}:{self.account}"
+        return self.definition.person or f"{services_of(self.definition.source)}{self.id}"
 
     @property
     def account(self) -> str:

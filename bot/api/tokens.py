@@ -79,13 +79,15 @@ def parse_days(text: str) -> timedelta | None:
 
 
 def parse_budget(text: str) -> DailyBudget:
-    """Parse "$2.50", "2.50" or "200,000 tokens". Raises ValueError."""
+    """Parse "$2.50", "2.50" or "200,000 tokens", each above 0. Raises ValueError."""
+    tokens, cents = 0, 0
     if found := _TOKENS.fullmatch(text):
-        return DailyBudget(tokens=int(found[1].replace(",", "")))
-    if found := _DOLLARS.fullmatch(text):
+        tokens = int(found[1].replace(",", ""))
+    elif found := _DOLLARS.fullmatch(text):
         cents = int(found[1].replace(",", "")) * 100 + int((found[2] or "").ljust(2, "0"))
-        return DailyBudget(money=Money(cents * (NANO // 100)))
-    raise ValueError(api_texts.BUDGET_FORM)
+    if not (tokens or cents):
+        raise ValueError(api_texts.BUDGET_FORM)
+    return DailyBudget(tokens or None, Money(cents * (NANO // 100)) if cents else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

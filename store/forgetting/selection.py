@@ -16,6 +16,7 @@ from agent.incoming import UNASKED
 from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
+from agent.ports.api_tokens import services_of
 from agent.stored_messages import Author
 from store.api_tokens import api_token
 from store.channels import asked_for_schedule, in_channels
@@ -404,10 +405,12 @@ def said_by_plan(
                 of_sources(message.c.person, sources),
             )
             private = message.c.audience.startswith(f"{AudienceKind.PERSON}:")
+            services = message.c.person.startswith(services_of(within), autoescape=True)
             return or_(
                 message.c.conversation.in_(sorted(conversations)),
                 message.c.audience.in_(sorted(audiences)),
                 and_(in_channels(message, within, channels), ~private),
+                and_(message.c.channel.in_(sorted(channels)), services),
                 from_there,
             )
         case plans.Expired(kind, before):

@@ -109,5 +109,9 @@ async def test_what_a_person_asked_by_a_program_falls_with_their_workspace_and_w
 
     await store.forgetting.forget(Gone(audiences=frozenset({label(SECRET_CHANNEL)})), START)
     assert await left() == ["c1", "c3"]
+    await store.forgetting.forget(Gone(channels=frozenset({"C1"}), within="slack:T2"), START)
+    assert await left() == ["c1", "c3"]
+    await store.forgetting.forget(Gone(channels=frozenset({"C1"}), within="slack:T1"), START)
+    assert await left() == ["c1"]
     await store.forgetting.forget(Gone(sources=frozenset({"slack:T1"})), START)
     assert await left() == []

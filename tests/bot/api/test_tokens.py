@@ -185,7 +185,7 @@ def test_the_words_of_operators_are_parsed_or_refused() -> None:
     assert parse_scopes("ask, recall") == ALLOWED
     assert parse_name("my-editor-2") == "my-editor-2"
     for parse, text in (
-        *((parse_budget, text) for text in ("", "-1", "1.234", "1e9", "many tokens")),
+        *((parse_budget, text) for text in ("", "-1", "0", "$0.00", "0 tokens", "1.234", "1e9", "many tokens")),
         *((parse_days, text) for text in ("", "0", "0d", "-1d", "99999d", "forever")),
         *((parse_scopes, text) for text in ("", ",", "ask,all")),
         *((parse_name, text) for text in ("", "-a", "A", "a b", "a" * 41, "a\n")),
