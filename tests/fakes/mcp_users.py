@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
+from agent.admission_terms import Authority
 from agent.errors import Refused
 from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place
@@ -39,6 +40,7 @@ class FakeMcpUser:
     clock: FakeClock
     person: Person = ANNA
     within_team: str | None = None
+    authority: Authority = Authority.EMPLOYEE
     notes: str = "notes"
     refusal: str = ""
     asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -53,7 +55,8 @@ class FakeMcpUser:
             raise Refused(self.refusal)
         id_ = f"{self.person.id} {next(self._numbers)}"
         place = Place(PersonAudience(self.person.id), self.within_team)
-        return Incoming("mcp", id_, "mcp", id_, conversation, self.person, place, text, self.clock.now())
+        now, authority = self.clock.now(), self.authority
+        return Incoming("mcp", id_, "mcp", id_, conversation, self.person, place, text, now, authority=authority)
 
     async def caller(self, conversation: str) -> FakeCaller:
         if self.refusal:

@@ -23,6 +23,7 @@ from typing import Final, Protocol, assert_never, cast
 
 from agent.errors import Refused, ToolError
 from agent.incoming import Incoming
+from agent.memory.attribution import said_by
 from agent.memory.audience import Place, label, may_be_used, may_flow_from
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.memory.marking import Superseded
@@ -153,13 +154,18 @@ class PersonalTools:
             raise ToolError(NOT_THEIR_WORDS)
         said = await self.user.message(text, self.user.notes)
         self._tool("remember", asker_of(said))  # what may not run stores no message, either
+        if not said_by(text, (text,), name=said.person.name, strict=True):
+            raise ToolError(NOT_THEIR_WORDS)
         await self.store.ledger.record_context_message(said)
         latest = await self.store.conversations.history(said.conversation, before_turn=LATEST_TURN, limit=MAX_MESSAGES)
         stored = next((message for message in reversed(latest) if message.message_id == said.message_id), None)
         if stored is None:  # it was forgotten meanwhile
             raise ToolError(texts.NOT_SAVED)
         context = self._context(said, stored.id, asker_texts=(text,))
-        return await self._run("remember", {"text": text}, said, context)
+        try:
+            return await self._run("remember", {"text": text}, said, context)
+        except ToolError as refused:
+            raise ToolError(f"{refused} {texts.MESSAGE_STAYS}") from None
 
     async def ask(self, question: str, thread: str, status: ShowStatus = show_nothing) -> Answer:
         """Ask a question; `thread`: "" for a new one. Raises ToolError, Refused and StoreError."""

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from agent.admission_terms import Authority
 from agent.errors import Refused, ToolError
 from agent.incoming import Person
 from agent.memory.audience import GroupAudience, Place, TeamAudience
@@ -48,6 +49,20 @@ async def test_what_was_remembered_is_found_again_listed_and_erased_by_forgettin
     assert "1 message, 1 fact" in done.question
     assert "blue" not in await anna.recall({"query": "boat"})
     assert "blue" not in await anna.memory()
+
+
+async def test_a_statement_that_may_not_replace_another_is_no_fact_and_says_that_it_was_said(
+    store: StoreInMemory, clock: FakeClock
+) -> None:
+    user = FakeMcpUser(clock, authority=Authority.MANAGER)
+    tools = personal_tools(store, user)
+    await tools.remember("My boat is blue.")
+    user.authority = Authority.EMPLOYEE
+    with pytest.raises(ToolError, match=f"Not stored: .*{texts.MESSAGE_STAYS}"):
+        await tools.remember("My boat is red now.")
+    assert "red" not in await tools.memory()
+    await tools.forget(await preview(tools), asked=False)
+    assert "red" not in await tools.recall({"query": "boat"})
 
 
 async def test_a_value_that_no_longer_holds_is_marked_where_it_is_found(anna: PersonalTools) -> None:
@@ -102,7 +117,7 @@ async def test_a_thread_names_who_wrote_and_leaves_out_its_beginning_if_it_is_lo
     assert len(text) < 65_000
 
 
-@pytest.mark.parametrize("text", ["Is my boat blue?", "My key is AKIAIOSFODNN7EXAMPLE"])
+@pytest.mark.parametrize("text", ["Is my boat blue?", "My key is AKIAIOSFODNN7EXAMPLE", "> My boat is blue.", "…"])
 async def test_questions_and_secrets_are_not_stored(store: StoreInMemory, anna: PersonalTools, text: str) -> None:
     with pytest.raises(ToolError, match="Not stored"):
         await anna.remember(text)
