@@ -23,9 +23,9 @@ from bot.chat.commands.declaration import by_name
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.forgetting.service import ForgetService
 from bot.memory.commands import COMMAND as MEMORY_COMMAND
+from store.engine import Store
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
-from tests.fakes.store import StoreInMemory
 
 ANNA: Final = Person("slack:T1:U1", "Anna")
 BEN: Final = Person("slack:T1:U2", "Ben")
@@ -82,7 +82,7 @@ class FakeMcpUser:
         return Answer(f"You asked: {question}", conversation)
 
 
-def personal_tools(store: StoreInMemory, user: FakeMcpUser, rows: Sequence[PolicyRow] = ()) -> PersonalTools:
+def personal_tools(store: Store, user: FakeMcpUser, rows: Sequence[PolicyRow] = ()) -> PersonalTools:
     async def take_back(_: str, __: str | None) -> None:
         pass
 

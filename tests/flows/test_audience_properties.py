@@ -43,6 +43,7 @@ from agent.messages import JsonObject, Keep, Message, Role
 from agent.ports.api_tokens import ApiToken, NewApiToken, TokenScope
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
+from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_kinds import TurnKind
@@ -65,6 +66,7 @@ from tests.examples import examples
 from tests.fakes.clock import FakeClock
 from tests.fakes.fixed_config import WORDED
 from tests.fakes.incoming import LEASE
+from tests.fakes.mcp_users import FakeMcpUser, personal_tools
 from tests.fakes.membership import FakeMembership
 from tests.fakes.new_database import new_database, open_new
 from tests.fakes.runners import runner_on
@@ -307,6 +309,23 @@ class Town:
                 again = {replace(said, drawn=drawn_from([one.drawn], asked.place), shared="") for one in usable}
                 self.stands[secret] |= again
 
+    async def edit(self, person: str) -> set[str]:
+        """Let the person's MCP client search, and read all threads that it is shown; return the secrets in them."""
+        place = self.place(person, "dm")
+        rank = self.asked(0, person, "", place).authority
+        user = FakeMcpUser(self.clock, Person(person, person), within_team=place.within_team, authority=rank)
+        recall = RecallTool(self.store.memories, documents=self.store.documents)
+        tools = replace(personal_tools(self.store, user), toolbox=Toolbox([recall]), groups_of=self.readers.groups_of)
+        read = [await tools.recall({"query": "secret boat canoe"})]
+        read += [await tools.read_thread(thread.conversation) for thread in await tools.threads()]
+        allowed = may_flow_from(place, {one for one in CHANNELS if person in self.members.readers[one]})
+        seen = {found for text in read for found in SECRET.findall(text)}
+        for secret in seen:
+            usable = {one for one in self.stands[secret] if one.may_be_used(allowed, "", person)}
+            usable = {one for one in usable if self.finds(person, one)}
+            assert usable, f"{secret} of {self.stands[secret]} was shown to the editor of {person}"
+        return seen
+
     async def turn(self, asked: Incoming, said: Said) -> None:
         await self.store.ledger.accept(asked)
         claim = await self.store.ledger.claim(Claiming("worker", self.clock.now(), LEASE))
@@ -444,6 +463,13 @@ def programming(person: str, where: str, notes: bool, repeats: bool) -> Deed:
     return lambda town: town.program(person, where, notes=notes, repeats=repeats)
 
 
+def editing(person: str) -> Deed:
+    async def edit(town: Town) -> None:
+        await town.edit(person)
+
+    return edit
+
+
 def handing(person: str, where: str, number: int) -> Deed:
     return lambda town: town.hand_in(person, where, number)
 
@@ -464,6 +490,7 @@ looked_up = st.builds(looking, people, st.sampled_from(("dm", *CHANNELS)), reade
 pointed_at = st.builds(pointing, people, st.sampled_from(("dm", *CHANNELS)), st.integers(0, 9))
 handed_in = st.builds(handing, people, st.sampled_from(("dm", *CHANNELS)), st.integers(0, 1))
 programs = st.builds(programming, people, st.sampled_from(("dm", *CHANNELS)), st.booleans(), st.booleans())
+editors = st.builds(editing, people)
 budgets = st.sampled_from((8, 4_000))
 deeds = st.lists(
     st.one_of(
@@ -668,9 +695,19 @@ def asking_by_program(draw: st.DrawFn) -> list[Deed]:
     done = list[Deed]()
     for _ in range(draw(st.integers(1, 3))):
         done += draw(st.lists(st.one_of(anything, handed_in, looked_up), min_size=1, max_size=2))
-        done += draw(st.lists(programs, min_size=1, max_size=2))
+        done += draw(st.lists(st.one_of(programs, editors), min_size=1, max_size=2))
         done += draw(st.lists(st.one_of(st.builds(moving, people, channels), st.just(Town.learn)), max_size=1))
     return done
+
+
+async def test_an_editor_shows_its_person_what_they_may_read_now() -> None:
+    """So that the rules above say something: it is shown while it may be, and not to others."""
+    town = Town(store_in_memory(), 8)
+    for where in CHANNELS:
+        await town.say("t:ann", where, alone=False, notes=False, repeats=False)
+    seen = [await town.edit("t:ann"), await town.edit("t:bob")]
+    await town.move("t:ann", "t:club")
+    assert [*seen, await town.edit("t:ann")] == [{"secret0", "secret1"}, set(), {"secret1"}]
 
 
 @settings(max_examples=examples(25, always=True))
