@@ -172,7 +172,7 @@ async def test_doctor_says_where_webhooks_are_received_or_what_to_correct(tmp_pa
     settings = settings_of(tmp_path)
     add(settings, "it")
     (good,) = await hook_findings(settings)
-    assert (good.level, good.what) == (Level.GOOD, "it is received at https://bot.example/hooks/it")
+    assert (good.level, good.what) == (Level.GOOD, "events of the webhook it arrive at https://bot.example/hooks/it")
     (closed,) = await hook_findings(replace(settings, http=HttpSettings()))
     assert closed.level is Level.PROBLEM
     assert "Set COGENCY_HTTP" in closed.remedy
