@@ -8,9 +8,10 @@ Rules
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from functools import partial
 from threading import Lock, Thread
 from typing import Any, Final
 
@@ -26,8 +27,9 @@ class TooManyBlocked(Exception):
 class _Loop:
     """An event loop in a daemon thread, which is closed once it has been told to stop."""
 
-    def __init__(self, ended: Callable[[], None]) -> None:
+    def __init__(self, ended: Callable[["_Loop"], None]) -> None:
         self.loop = asyncio.new_event_loop()
+        self.is_left = self.is_over = False
         self._ended = ended
         Thread(target=self._serve, name="hooks", daemon=True).start()
 
@@ -35,13 +37,32 @@ class _Loop:
         asyncio.set_event_loop(self.loop)
         try:
             self.loop.run_forever()
+            self.is_over = True
             tasks = asyncio.all_tasks(self.loop)
             for task in tasks:
                 task.cancel()
             self.loop.run_until_complete(asyncio.wait(tasks, timeout=RESPONDS_S) if tasks else asyncio.sleep(0))
         finally:
             self.loop.close()
-            self._ended()
+            self._ended(self)
+
+    def begin(self, run: Callable[[], Coroutine[Any, Any, object]]) -> Future[object]:
+        """Run this as a task, which is cancelled with the future. One that has not begun by then is never made."""
+        running = Future[object]()
+
+        def cancel(task: "asyncio.Task[object]", _: Future[object]) -> None:
+            if running.cancelled():
+                with suppress(RuntimeError):  # the loop is closed already
+                    self.loop.call_soon_threadsafe(task.cancel)
+
+        def make() -> None:
+            if not running.cancelled():
+                task = self.loop.create_task(run())
+                task.add_done_callback(partial(_settle, running))
+                running.add_done_callback(partial(cancel, task))
+
+        self.loop.call_soon_threadsafe(make)
+        return running
 
     def stop(self) -> None:
         with suppress(RuntimeError):  # it is closed already
@@ -49,9 +70,22 @@ class _Loop:
 
     async def responds(self, within_s: float) -> bool:
         beat = Future[None]()
-        self.loop.call_soon_threadsafe(beat.set_result, None)
+        try:
+            self.loop.call_soon_threadsafe(beat.set_result, None)
+        except RuntimeError:  # it is closed, so nothing blocks it
+            return True
         done, _ = await asyncio.wait({asyncio.wrap_future(beat)}, timeout=within_s)
         return bool(done)
+
+
+def _settle(running: Future[object], task: "asyncio.Task[object]") -> None:
+    with suppress(InvalidStateError):  # it was cancelled in this moment
+        if task.cancelled():
+            running.set_exception(RuntimeError("the function cancelled itself"))
+        elif (error := task.exception()) is not None:
+            running.set_exception(error)
+        else:
+            running.set_result(task.result())
 
 
 class HookThread:
@@ -65,18 +99,18 @@ class HookThread:
         self._current: _Loop | None = None
         self._lock = Lock()  # the counts change in the threads
         self._blocked = 0
-        self._calls = 0
+        self._running = 0
 
     async def call(self, function: Callable[[Any], Awaitable[object]], argument: object, timeout_s: float) -> object:
         """Return what the function returns. Raises TimeoutError, TooManyBlocked, and what the function raises; what
         would end the program becomes a RuntimeError.
         """
-        if self._blocked >= MAX_BLOCKED or self._calls >= MAX_CALLS:
+        if self._blocked >= MAX_BLOCKED or self._running >= MAX_CALLS:
             raise TooManyBlocked
-        current = self._current = self._current or _Loop(self._loop_ended)
-        with self._lock:
-            self._calls += 1
-        running = asyncio.run_coroutine_threadsafe(self._run(function, argument), current.loop)
+        if self._current is None or self._current.is_over:  # a function may have stopped its loop
+            self._current = _Loop(self._loop_ended)
+        current = self._current
+        running = current.begin(lambda: self._run(function, argument))
         waiting = asyncio.wrap_future(running)
         try:
             done, _ = await asyncio.wait({waiting}, timeout=timeout_s)
@@ -96,20 +130,22 @@ class HookThread:
 
     def _leave(self, loop: _Loop) -> None:
         if self._current is loop:  # several calls may find out at the same time
-            self._current = None
+            self._current, loop.is_left = None, True
             with self._lock:
                 self._blocked += 1
             loop.stop()
 
-    def _loop_ended(self) -> None:
+    def _loop_ended(self, loop: _Loop) -> None:
         with self._lock:
-            self._blocked -= 1
+            self._blocked -= loop.is_left
 
     async def _run(self, function: Callable[[Any], Awaitable[object]], argument: object) -> object:
+        with self._lock:  # one that is cancelled before it begins does not get here
+            self._running += 1
         try:
             return await function(argument)
-        except (SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration, StopAsyncIteration) as error:
+        except (SystemExit, KeyboardInterrupt, StopIteration, StopAsyncIteration) as error:
             raise RuntimeError("the function asked to end the program") from error
         finally:
             with self._lock:
-                self._calls -= 1
+                self._running -= 1

@@ -9,7 +9,7 @@ import pytest
 
 from agent import texts
 from agent.hooks.running import MAX_SENTENCE_CHARS, MAX_TEXT_CHARS
-from agent.hooks.thread import MAX_BLOCKED
+from agent.hooks.thread import MAX_BLOCKED, MAX_CALLS
 from agent.hooks.values import (
     Answer,
     Call,
@@ -37,6 +37,10 @@ async def raises(_: object) -> object:
 
 async def exits(_: object) -> object:
     raise SystemExit(3)
+
+
+async def cancels_itself(_: object) -> object:
+    raise asyncio.CancelledError
 
 
 async def hangs(_: object) -> object:
@@ -69,7 +73,7 @@ async def says_nothing(_: object) -> object:
     return Refuse("  ")
 
 
-FAILURES: list[Function] = [raises, exits, hangs, returns_a_number, is_huge, says_nothing]
+FAILURES: list[Function] = [raises, exits, cancels_itself, hangs, returns_a_number, is_huge, says_nothing]
 
 
 @pytest.mark.parametrize("function", [*FAILURES, returns_nothing])
@@ -202,6 +206,38 @@ async def test_too_many_that_block_are_refused_at_once_until_one_returns() -> No
         async with asyncio.timeout(PATIENCE_S):
             while not await passes():
                 pass
+
+
+async def test_calls_that_wait_behind_one_that_blocks_leave_nothing_behind() -> None:
+    began, released = threading.Event(), threading.Event()
+
+    async def blocks_once(question: Question) -> Question:
+        if question.text == "block":
+            began.set()
+            released.wait(PATIENCE_S)
+        return question
+
+    with hooks_with(blocks_once, timeout_s=0.05, responds_s=0.02) as hooks:
+        blocking = asyncio.create_task(hooks.question(Question("block")))
+        assert await asyncio.to_thread(began.wait, PATIENCE_S)
+        waiting = [hooks.question(ASKED) for _ in range(MAX_CALLS + 10)]
+        results = await asyncio.gather(blocking, *waiting)
+        released.set()
+        assert {result for result, _ in results} == {CLOSED}
+        assert (await hooks.question(ASKED))[0] == ASKED
+
+
+async def test_one_that_stops_its_own_loop_stops_no_other() -> None:
+    async def stops(question: Question) -> Question:
+        if question.text == "stop":
+            asyncio.get_running_loop().stop()
+            await asyncio.Event().wait()
+        return question
+
+    with hooks_with(stops, timeout_s=0.1, responds_s=0.05) as hooks:
+        for _ in range(MAX_BLOCKED + 2):
+            assert (await hooks.question(Question("stop")))[0] == CLOSED
+        assert (await hooks.question(ASKED))[0] == ASKED
 
 
 async def test_a_client_that_a_hook_keeps_works_in_each_call() -> None:
