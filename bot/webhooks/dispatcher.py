@@ -7,13 +7,15 @@ Rules
   is posted.
   A question is begun once the event is posted, in its thread.
   Of all hooks together at most `slots` events are posted at the same time, and as many questions asked: people find
-  most slots for turns free, however many events come. The others wait here, and the hooks take turns.
+  most slots for turns free, however many events come. The others wait here, and the hooks take turns. In each channel
+  at most BURST events are posted within BURST_S, half of what platforms allow: the rest is left to people.
   An event that cannot be posted for two days is dropped, and the log says so.
 """
 
 import asyncio
 import logging
 import re
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -40,7 +42,9 @@ log = logging.getLogger(__name__)
 LOOK_S: Final = 5.0  # The longest pause between two looks: an event of another process is noticed within it
 CONNECTED_S: Final = 1.0  # Until a platform is connected
 SOON_S: Final = 0.02
-FULL_S: Final = 0.5  # While all slots are taken
+FULL_S: Final = 0.5  # While all slots, or the posts of a channel, are taken
+BURST: Final = 5
+BURST_S: Final = 10.0
 NEXT_LOOK: Final = timedelta(seconds=0.3)  # At an event that waits for a turn
 FIRST_RETRY: Final = timedelta(seconds=5)
 LONGEST_RETRY: Final = timedelta(minutes=10)
@@ -55,6 +59,20 @@ _STEPS: Final = ((EventState.RECEIVED, TurnKind.EVENT), (EventState.POSTED, Turn
 
 class _Later(Exception):
     """The event has to wait for a turn."""
+
+
+@dataclass(slots=True)
+class ChannelPace:
+    """Counts the events that this process has posted in each channel."""
+
+    _times: dict[str, deque[float]] = field(default_factory=dict[str, deque[float]])
+
+    def is_reached(self, channel: str, now: float) -> bool:
+        times = self._times.get(channel, ())
+        return len(times) == BURST and times[0] > now - BURST_S
+
+    def count(self, channel: str, now: float) -> None:
+        self._times.setdefault(channel, deque(maxlen=BURST)).append(now)
 
 
 class NotPosted(CogencyError):
@@ -74,6 +92,7 @@ class EventDispatcher:
     slots: int
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
+    _pace: ChannelPace = field(default_factory=ChannelPace)
     _pruned: float = float("-inf")
 
     @asynccontextmanager
@@ -107,11 +126,14 @@ class EventDispatcher:
         served = frozenset(name for name, hook in self.hooks.items() if self._sources(hook))
         if not served:
             return CONNECTED_S
-        is_full = False
+        now = self.clock.monotonic()
+        can_post = frozenset(name for name in served if not self._pace.is_reached(self.hooks[name].channel, now))
+        is_full = can_post != served
         for state, kind in _STEPS:
+            hooks = can_post if state is EventState.RECEIVED else served
             free = self.slots - await self.events.open_turns(kind)
             is_full |= free <= 0
-            for event in await self.events.due(served, state, self.clock.now(), free) if free > 0 else ():
+            for event in await self.events.due(hooks, state, self.clock.now(), free) if free > 0 else ():
                 await self._process(event)
         first = await self.events.first_due(served)
         if first is None:
@@ -152,6 +174,8 @@ class EventDispatcher:
             await self.events.put_off(event, now + min(max(now - event.received, FIRST_RETRY), LONGEST_RETRY))
 
     async def _post(self, event: WebhookEvent, hook: Hook) -> None:
+        if self._pace.is_reached(hook.channel, self.clock.monotonic()):
+            raise _Later
         page = await self.events.thread_of(event)
         if page is None:
             raise _Later
@@ -160,6 +184,7 @@ class EventDispatcher:
         posted = replace(incoming, kind=TurnKind.EVENT, text=event.text)
         state = EventState.POSTED if asks else EventState.DONE
         await self.events.begin(event, NewEventTurn(posted, state, event.text, page), self.clock.now())
+        self._pace.count(hook.channel, self.clock.monotonic())
 
     async def _ask(self, event: WebhookEvent, hook: Hook) -> None:
         page = await self.events.page_of(event)

@@ -21,7 +21,7 @@ from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Claiming, Closing
 from bot.webhooks import texts
 from bot.webhooks.config import Hook
-from bot.webhooks.dispatcher import GIVE_UP, EventDispatcher, event_kinds
+from bot.webhooks.dispatcher import BURST, BURST_S, GIVE_UP, EventDispatcher, event_kinds
 from tests.fakes.clock import FakeClock
 from tests.fakes.hook_senders import hooks_of
 from tests.fakes.store import StoreInMemory, store_in_memory
@@ -255,3 +255,18 @@ async def test_what_waits_for_two_days_is_dropped_and_the_log_says_so(caplog: py
         await here.dispatcher.work()
         assert await here.turns() == []
         assert texts.EVENTS_DROPPED % 2 in caplog.text
+
+
+async def test_a_channel_gets_a_few_events_at_once_and_the_rest_one_after_another() -> None:
+    async with desk(slots=50) as here:
+        for number in range(20):
+            await here.report("plain", f"a{number}")
+        for _ in range(5):
+            await here.dispatcher.work()
+        assert [claim.incoming.hook for claim in await here.turns()].count("plain") == BURST
+        await CLOCK.advance(BURST_S / 2)
+        await here.dispatcher.work()
+        assert await here.turns() == []
+        await CLOCK.advance(BURST_S)
+        await here.dispatcher.work()
+        assert len(await here.turns()) == BURST
