@@ -119,7 +119,7 @@ async def test_webhook_events_that_could_not_be_delivered_are_listed_and_disable
     assert "Nothing has failed." in (await browser.get("/failures")).text
     await store.outbox.disable("crm", "the receiver <gone>", now)
     page = (await browser.get("/failures")).text
-    assert "The webhook crm is disabled since" in page
+    assert "The webhook crm has been disabled since" in page
     assert "<td>the receiver &lt;gone&gt;</td>" in page
     assert "turn.finished" in page
     assert "Nothing has failed." not in page
