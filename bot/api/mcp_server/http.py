@@ -105,7 +105,7 @@ def _token_of(context: Context) -> ApiToken:
 
 class McpHttp:
     """The application. Use `serving` while it gets requests. `address`: at which clients reach it, "https://…".
-    `signs_in`: whether clients can sign their people in with OAuth.
+    `signs_in`: whether clients can sign their people in with OAuth. `send_s`: for how long a client may read nothing.
     """
 
     def __init__(
@@ -117,11 +117,13 @@ class McpHttp:
         telemetry: Telemetry,
         *,
         signs_in: bool = False,
+        send_s: float = SEND_S,
     ) -> None:
         self._manager = StreamableHTTPSessionManager(server, stateless=True)
         self._tokens = tokens
         self._origin, self._host = address, urlsplit(address).netloc
         self._metadata = f"{address}{RESOURCE_METADATA}{PATH}" if signs_in else ""
+        self._send_s = send_s
         self._clock = clock
         self._telemetry = telemetry
         self._running = Counter[int]()
@@ -213,10 +215,14 @@ class McpHttp:
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send_in_time(message: "Message") -> None:
-            async with asyncio.timeout(SEND_S):
-                await send(message)
+            try:
+                async with asyncio.timeout(self._send_s):
+                    await send(message)
+            except TimeoutError:  # the SDK would wrap it, so the whole request ends instead
+                limit.reschedule(asyncio.get_running_loop().time())
+                await asyncio.Event().wait()
 
-        async with asyncio.timeout(REQUEST_S):
+        async with asyncio.timeout(REQUEST_S) as limit:
             await self._manager.handle_request({**scope, TOKEN: token}, receive_again, send_in_time)
 
 

@@ -14,6 +14,7 @@ from mcp.client.context import ClientRequestContext
 from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, ErrorData, TextContent
+from starlette.types import Message
 
 from agent.errors import StoreUnavailable
 from agent.memory.audience import PersonAudience, TeamAudience
@@ -292,3 +293,39 @@ async def test_a_revoked_token_opens_nothing_any_more(site: Site) -> None:
         with pytest.raises(Exception):  # noqa: B017, PT011 -- the SDK's, which differs by its version
             await anna.list_tools()
     assert (await site.request()).status_code == 401
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_a_client_that_reads_nothing_is_given_up(version: str) -> None:
+    clock = FakeClock(auto=False)
+    tokens = FakeTokens(store_in_memory(), {"anna": token(1, ANNA.id)}, {ANNA.id: FakeMcpUser(clock)})
+    events = Events()
+    app = McpHttp(mcp_server(HttpClients(tokens), "1.0"), tokens, ADDRESS, clock, events, send_s=0.01)
+    headers = {**HEADERS, "host": "bot.example.com", "mcp-protocol-version": version, "mcp-method": "tools/list"}
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    body = json.dumps({**LIST, "params": {"_meta": meta}}).encode()
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    received = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> Message:
+        for message in received:
+            return message
+        await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    async def send(_: Message) -> None:
+        await asyncio.Event().wait()
+
+    async with app.serving(), asyncio.timeout(PATIENCE_S):
+        await app(scope, receive, send)
+        assert await events.ends.get() == "too_slow"
