@@ -75,6 +75,7 @@ class HttpApi:
     """The application."""
 
     asking: ApiAsking
+    keep_alive_s: float = KEEP_ALIVE_S
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -153,15 +154,15 @@ class HttpApi:
     ) -> None:
         """Stream the answer once its turn has begun: before, an error has a status of its own."""
         while not (pending.begun or answering.done()):
-            await _changed(pending, answering)
+            await _changed(pending, answering, self.keep_alive_s)
         if answering.done() and answering.exception() is not None:
             await answering
         stream = AnswerStream(head)
         headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
         await _send(send, {"type": "http.response.start", "status": 200, "headers": headers})
-        await _send_piece(send, stream.begin())
+        await _send_piece(send, stream.begin() + stream.grow(pending.text))
         while not answering.done():
-            has_changed = await _changed(pending, answering)
+            has_changed = await _changed(pending, answering, self.keep_alive_s)
             await _send_piece(send, stream.grow(pending.text) if has_changed else KEEP_ALIVE)
         try:
             outcome = await answering
@@ -203,10 +204,10 @@ async def _until_gone(
             task.exception()  # retrieved: the block has raised it, or something else
 
 
-async def _changed(pending: PendingReply, answering: "asyncio.Future[Outcome]") -> bool:
-    """Wait until the reply has grown or the turn has ended, and return True; False if neither came for a while."""
+async def _changed(pending: PendingReply, answering: "asyncio.Future[Outcome]", seconds: float) -> bool:
+    """Wait until the reply has grown or the turn has ended, and return True; False if neither came in that time."""
     changed = asyncio.ensure_future(pending.changed.wait())
-    done, _ = await asyncio.wait({changed, answering}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait({changed, answering}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     changed.cancel()
     pending.changed.clear()
     return bool(done)

@@ -140,7 +140,7 @@ async def test_tricks_with_paths_methods_headers_and_bodies_are_refused(tmp_path
         assert model.requests == []
 
 
-async def test_a_body_of_two_lengths_is_refused_and_one_that_does_not_come_ends(tmp_path: Path) -> None:
+async def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_read(tmp_path: Path) -> None:
     async with ModelServer([]) as model:
         settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url}
         async with api_bot(tmp_path, **settings) as bot:
@@ -150,10 +150,9 @@ async def test_a_body_of_two_lengths_is_refused_and_one_that_does_not_come_ends(
             answers = await asyncio.gather(
                 answer_of(bot, smuggled, b"0\r\n\r\nGET /v1/models HTTP/1.1\r\nhost: bot\r\n\r\n"),
                 answer_of(bot, f"{start}content-length: 5\ncontent-length: 6\n", b"{}"),
-                answer_of(bot, f"{start}content-length: 999\n", b'{"model": '),  # and never the rest
                 answer_of(bot, f"{start}expect: 200-ok\ncontent-length: -1\n", b"{}"),
             )
-            assert [one.split(" ", 2)[1] for one in answers] == ["400", "400", "408", "400"]
+            assert [one.split(" ", 2)[1] for one in answers] == ["400", "400", "400"]
             assert all(one.count("HTTP/1.1 ") == 1 for one in answers), "nothing after it was read as a request"
         assert model.requests == []
 
