@@ -2,15 +2,23 @@
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Final
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from agent.messages import ToolCall
-from agent.toolbox.arguments import MAX_REFERENCES, UncheckableSchema, schema_errors, validator_of
+from agent.messages import Json, ToolCall
+from agent.toolbox.arguments import (
+    MAX_PLAIN_DEPTH,
+    MAX_REFERENCES,
+    UncheckableSchema,
+    is_plain_schema,
+    schema_errors,
+    validator_of,
+)
 from agent.toolbox.registry import Registry
 from tests.injection.world import Tooled
 
@@ -109,3 +117,34 @@ def test_what_follows_references_and_rules_that_are_quick_is_checked() -> None:
     assert problems(field({"uniqueItems": False}), {"x": [1, 1]}) == []
     closed = {**field({}), "additionalProperties": False}
     assert problems(closed, {"y": 1}) == ["Additional properties are not allowed ('y' was unexpected)"]
+
+
+VALUES: Final[Sequence[Json]] = (
+    *(None, True, -1, 0, 2, 0.5, "", "string", "object", "text"),
+    *([], ["a"], ["a", "a"], ["a", 1], [["a"]], {}, {"a": 1}, {"a": {"type": "text"}}, {"a": {"type": "null"}}),
+)
+KEYWORDS: Final = (
+    *("type", "description", "title", "items", "additionalProperties", "properties", "required", "enum"),
+    *("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default", "pattern", "$ref"),
+)
+
+
+def test_a_schema_that_counts_as_plain_is_valid() -> None:
+    """Each keyword with each kind of value, also within others."""
+    alone: list[dict[str, Json]] = [{keyword: value} for keyword, value in product(KEYWORDS, VALUES)]
+    within: list[dict[str, Json]] = [{"properties": {"a": {"items": schema}}} for schema in alone]
+    plain = [schema for schema in (*alone, *within) if is_plain_schema(schema)]
+    assert len(plain) > 100
+    for schema in plain:
+        Draft202012Validator.check_schema(schema)
+
+
+def test_the_schema_of_a_usual_tool_counts_as_plain_and_one_that_is_nested_without_end_does_not() -> None:
+    text: Json = {"type": "string", "description": "what", "enum": ["a", "b"], "default": "a", "maxLength": 5}
+    properties: Json = {"x": text, "n": {"type": "integer", "minimum": 1}, "all": {"type": "array", "items": text}}
+    usual: Json = {"type": "object", "properties": properties, "required": ["x"], "additionalProperties": False}
+    assert is_plain_schema(usual)
+    nested: Json = {}
+    for _ in range(MAX_PLAIN_DEPTH + 1):
+        nested = {"items": nested}
+    assert not is_plain_schema(nested)
