@@ -171,8 +171,8 @@ BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 to
 LOOKING_AT = "checking {names}"
 CHECK_SAYS = "It shows what the model can do and gives a recommendation."
 ASK_READS = (
-    "Without a question, it reads one from standard input. The exit code is 0 if the model answered, 69 if the "
-    "model failed or is unavailable, and 1 if the answer was stopped."
+    "Without a question, it reads one from standard input. The exit code is 0 if the model answered, 69 if the model "
+    "failed or is unavailable, 78 if no model is configured, and 1 if the answer was stopped."
 )
 WORKS_BESIDE = "You can run it while the bot is running."
 CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists the actions that need a second operator."
