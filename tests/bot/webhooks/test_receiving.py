@@ -10,6 +10,7 @@ from datetime import datetime
 
 import httpx
 import pytest
+from starlette.types import Message
 
 from agent.errors import StoreUnavailable
 from agent.ports.webhooks import EventAdded, NewWebhookEvent
@@ -227,14 +228,27 @@ async def test_refusals_are_logged_once_a_minute_for_each_hook_and_reason(caplog
 
 
 async def test_a_thousand_deliveries_at_once_are_each_answered() -> None:
+    """Without a server, whose connections are bounded before (`tests/bot/chat/test_web_server.py`)."""
     hooks = hooks_of(plain='preset = "json"\nchannel = "discord:1"\nper_minute = 6000\n')
-    async with door(hooks) as opened:
-        hook, gate = hooks["plain"], asyncio.Semaphore(100)
+    async with httpx.AsyncClient() as http, asyncio.timeout(PATIENCE_S):
+        opened, hook = Door(http, FakeClock()), hooks["plain"]
+        receiver = Receiver(hooks, opened, opened.clock, opened)  # pyright: ignore[reportArgumentType] -- as above
+        statuses = list[int]()
 
-        async def one(number: int) -> int:
-            async with gate:
-                headers = sign(hook.scheme, hook.revealed[0], BODY, opened.clock.now(), str(number))
-                return (await opened.http.post(f"{PATH}/plain", content=BODY, headers=headers)).status_code
+        async def receive() -> Message:
+            await asyncio.sleep(0)
+            return {"type": "http.request", "body": BODY}
 
-        assert {*(await asyncio.gather(*map(one, range(1_000))))} == {202}
+        async def send(message: Message) -> None:
+            statuses.extend([message["status"]] if "status" in message else [])
+
+        async def deliver(number: int) -> None:
+            signed = sign(hook.scheme, hook.revealed[0], BODY, opened.clock.now(), str(number))
+            named = signed | {"content-length": str(len(BODY))}
+            headers = [(name.encode(), value.encode()) for name, value in named.items()]
+            scope = {"type": "http", "method": "POST", "path": f"{PATH}/plain", "headers": headers}
+            await receiver(scope, receive, send)
+
+        await asyncio.gather(*map(deliver, range(1_000)))
+        assert statuses == [202] * 1_000
         assert len(opened.stored) == 1_000
