@@ -33,6 +33,8 @@ from bot.chat.telemetry import (
     TurnBegan,
     TurnOver,
     TurnUnended,
+    WebhookEnd,
+    WebhookSent,
     WriteEnd,
 )
 from bot.operators.metrics import Metrics
@@ -72,6 +74,7 @@ EVERYTHING: Final[tuple[TelemetryEvent, ...]] = (
     StoreSeen(Load(1, 1), {"learning": 1.0}),
     RateLimited("slack"),
     RequestHandled("webhook grafana", RequestEnd.ACCEPTED),
+    WebhookSent("crm", WebhookEnd.DELIVERED),
     ConnectionOpened("slack", 1),
     ShardTaken("discord", 0, orphaned=True),
     SilenceSeen({"slack": 1.0}),

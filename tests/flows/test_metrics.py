@@ -26,6 +26,7 @@ from bot.chat.telemetry import ShardLeft, ShardTaken
 from bot.operators.metrics import Metrics
 from bot.operators.texts import METRICS
 from bot.webhooks.outgoing.sending import NotReceived, Received
+from bot.webhooks.receiving import Receiver
 from tests.bot.webhooks.outgoing.test_service import bench
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN, BOT
@@ -35,6 +36,7 @@ from tests.fakes.sign_in_world import free_port
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import limited
 from tests.fakes.slack_things import BOT_USER
+from tests.fakes.store import store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.flows.bot import database_in, flow_runner, opened, turns_on
 from tests.flows.test_service import by_model, on_discord, on_slack, service
@@ -232,6 +234,15 @@ def test_connections_that_a_process_takes_are_counted_by_how_it_came_by_them() -
     assert taken == [2, 1]
     held = [value(samples, "shard_held", platform="discord", shard=str(number)) for number in range(3)]
     assert held == [1, None, 1]
+
+
+async def test_requests_of_other_programs_are_counted_by_endpoint_and_outcome() -> None:
+    metrics = Metrics(CLOCK, "1")
+    receiver = Receiver({}, store_in_memory().webhook_events, CLOCK, metrics)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(receiver), base_url="http://bot.test") as client:
+        assert (await client.post("/hooks/none")).status_code == 404
+    samples = read(metrics.page().decode())
+    assert value(samples, "http_requests_total", endpoint="webhook unknown", outcome="invalid") == 1
 
 
 async def test_attempts_to_deliver_webhooks_are_counted_by_webhook_and_outcome() -> None:
