@@ -51,6 +51,14 @@ their faults were mended, too. 208 pairs of an author who did not know the rules
 and 36.5 since. The 128 look-alikes in ten languages have one key each, and all must stand: 28 were replaced at the
 first sight.
 
+`statement_pairs_halves.jsonl` has 232 in six languages, half of which must both stand, written before their author
+looked at the rules, though with their description in docs/memory.md in mind. The rules were then mended with the first
+118 in view; for the other 114 none was, and they were measured once, before and after. The first half gave with a key
+94.3 % precision and 55.9 % recall at the first sight, and 100 and 69.5 since; the second half 100 and 57.9 before, and
+100 and 66.7 after, with bare values 57.9 and 64.9, and the same where the wrong fact is named. With a model that judges
+what is marked and is always right, recall grows to 88 and 81 %; where one calls everything outdated, precision falls to
+82 and 81.
+
 A road is a way into memory, taken with the product's own parts and a store in memory:
 
     sentence            `remember` with the sentence alone

@@ -57,7 +57,7 @@ from agent.memory.alignment import (
     values_clash,
 )
 from agent.memory.comparison import Pair, Side, begins_with_speaker, compared, is_among, is_ours, is_title, new_in
-from agent.memory.restating import VERB_OF_CHANGE
+from agent.memory.restating import VERB_OF_CHANGE, tells_when_first
 from agent.memory.statements import (
     READ_CHARS,
     WORD,
@@ -376,7 +376,7 @@ def _holds_at_another_time(pair: Pair) -> bool:
     extra = by_kind(newer.words).keys() - by_kind(older.words).keys()
     is_date_of_change = pair.changed and (dated or not extra & {"weekday", "relative"})
     times = [_parts_of_time(side.said) for side in (older, newer)]
-    if times[1] - times[0] and not by_kind(older.words).keys() & lexicon.DAYLIKE:
+    if times[1] - times[0] and not (by_kind(older.words).keys() & lexicon.DAYLIKE or _tells_when_made(pair)):
         return True
     if has_any(newer.said, (cues.RETURN,)) and not has_any(older.said, (cues.RETURN,)):
         return True
@@ -392,9 +392,16 @@ def _holds_at_another_time(pair: Pair) -> bool:
     return _begins_with_condition(pair)
 
 
+def _tells_when_made(pair: Pair) -> bool:
+    """Return whether the newer one begins with when the change was made: "am Wochenende haben wir … umgestellt"."""
+    return pair.changed and tells_when_first(pair.newer.said)
+
+
 def _begins_with_condition(pair: Pair) -> bool:
     """Return whether it begins with when or for what it holds, and the older one does not name that."""
     older, newer = pair.older, pair.newer
+    if _tells_when_made(pair):
+        return False
     known, text = (*older.words, *older.key), lexicon.folded(newer.said[:READ_CHARS])
     patterns = (cues.BEGINS_WITH_CONDITION, cues.BEGINS_WITH_CLAUSE_OF_TIME)
     conditions = [content_of(match["what"])[:2] for pattern in patterns if (match := pattern.match(text)) is not None]

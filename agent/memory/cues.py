@@ -633,7 +633,8 @@ BEGINS_WITH_RELATIVE: Final = compile_later(
 # Of a key: one has several of it at a time.
 MANY_VALUES: Final = compile_later(
     _any_of(
-        r"languages?|hobb(?:y|ies)|allerg(?:y|ies)|instruments?|pets?|sports?|music|drinks?|foods?|interests?"
+        r"committees?|memberships?|gremi(?:um|en)|mitgliedschaft(?:en)?|commissies?|comités?|comitat[oi]|comitês?|комитеты?"
+        r"|languages?|hobb(?:y|ies)|allerg(?:y|ies)|instruments?|pets?|sports?|music|drinks?|foods?|interests?"
         r"|skills?|kids"
         r"|children|siblings?|brothers?|sisters?|medications?|supplements?|media|games?|reading|routine|trips?"
         r"|vacations?"

@@ -124,6 +124,13 @@ _MADE_AT_END: Final = compile_later(
     r" (?P<value>(?:auf|nach|bis|zum?|in|ins|um|ab|naar|tot|op) [^.,;]{1,60}?)"
     rf" (?:{_PARTICIPLES})\b"
 )
+# German and Dutch may put first when it was made, and the verb before who made it: "am Montag haben wir …"
+_WHEN_FIRST: Final = compile_later(
+    r"^\W{0,3}(?:(?:am|im|vor|letzte[nrs]?|vorige[nrs]?|diese[nrs]?|afgelopen|op|in) (?:[^\W_]{1,20} ){1,3}?"
+    r"|(?:vor)?gestern |heute |neulich |kürzlich |inzwischen |mittlerweile |endlich |gisteren |vandaag |onlangs"
+    r" |inmiddels )"
+    r"(?P<have>haben?|hebben|heb) (?P<who>wir|ich|man|we|wij|ik) "
+)
 # "It is X who does Y", and "who does Y is X".
 _CLEFT: Final = (
     compile_later(
@@ -301,6 +308,8 @@ def restate(sentence: str, after: str = "") -> Restated:
     text, _ = _replace(text, (_TWELVE,), "12:00")
     text, _ = _replace(text, (_MIDNIGHT,), "0:00")
     text = _half_hours(text)
+    if (first := _WHEN_FIRST.match(folded(text))) is not None:
+        text = f"{first['who']} {first['have']} {text[first.end() :]}"
     made = _made(text) or _acted(text, after)
     return Restated(
         " ".join((made or text).split()),
@@ -318,6 +327,11 @@ def _replace(text: str, patterns: Iterable[re.Pattern[str]], replacement: str) -
         if parts:
             text, found = "".join([*parts, text[position:]]), True
     return text, found
+
+
+def tells_when_first(text: str) -> bool:
+    """Return whether a sentence begins with when the speaker did something: "am Montag haben wir … verschoben"."""
+    return _WHEN_FIRST.match(folded(text[:READ_CHARS])) is not None
 
 
 def _acted(text: str, after: str) -> str | None:

@@ -75,6 +75,7 @@ def test_a_key_that_names_an_attribute_outweighs_one_doubt(key: str, older: str,
         ("favorite bakery", "My favorite bakery is Krume.", "Krume has changed hands, Ofenrohr is my favorite."),
         ("opening time", "The library opens at 9.", "Because of the heating, the library opens at 10."),
         ("Öffnungszeit", "Die Bücherei öffnet um 9 Uhr.", "Wegen Umbau öffnet die Bücherei um 10 Uhr."),
+        ("Abgabe", "Die Abgabe ist um 17 Uhr.", "Am Wochenende haben wir die Abgabe auf 19 Uhr verschoben."),
         ("lezioni", "La lezione è alle 18.", "La lezione è alle 19, Ivo non arriva prima."),
         ("dose of the tablets", "My tablets are 20 mg.", "My doctor raised my tablets to 30 mg."),
     ],
@@ -88,10 +89,13 @@ def test_the_clause_of_the_new_value_decides_whatever_reason_stands_beside_it(ke
     [
         # Two things that the other one does not name
         ("recipient", "Send the invoices to Olga.", "Send the offers to Marek from now on."),
+        # One sits on many
+        ("Gremium", "Ich bin im Betriebsrat.", "Seit Januar bin ich im Festausschuss."),
         # What is so next time, and what happened once
         ("swimming day", "I swim on Tuesdays.", "Next Tuesday I'm at the dentist."),
         ("Probentag", "Die Probe ist montags.", "Nächste Woche ist die Probe am Freitag."),
         ("brother's city", "My brother lives in Graz.", "My brother spent the winter in Linz."),
+        ("Öffnungszeit", "Wir haben bis 18 Uhr offen.", "Am Wochenende haben wir bis 14 Uhr offen."),
         # Limits what it says
         ("shop hours", "The shop opens on Mondays.", "The shop opens on Mondays, but not in August."),
     ],
