@@ -48,9 +48,29 @@ TRIES: Final = 20  # Opening braces that are tried: each may cost a scan to the 
 
 
 def after_thoughts(answer: str) -> str:
-    """Return the answer behind its thoughts; "" for thoughts that were cut off: a draft in them is no answer."""
-    text = answer.rpartition("</think>")[2]
+    """Return the answer behind its thoughts; "" for thoughts that were cut off: a draft in them is no answer.
+
+    A tag in a string of the answer's JSON ends no thoughts.
+    """
+    text = answer
+    for _ in range(TRIES):
+        if "</think>" not in text or _ends_in_json(text, text.rfind("</think>")):
+            break
+        text = text.partition("</think>")[2]
+    else:
+        text = text.rpartition("</think>")[2]
     return "" if "<think>" in text.partition("{")[0] else text
+
+
+def _ends_in_json(answer: str, tag: int) -> bool:
+    """Return whether the tag at this place stands in a string of the object with which the answer begins."""
+    start = answer.find("{")
+    if tag < 0 or not 0 <= start < tag or is_too_deep(answer) or "<think>" in answer[:start]:
+        return False
+    try:
+        return json.JSONDecoder().raw_decode(answer, start)[1] > tag
+    except ValueError:
+        return False
 
 
 def list_in(answer: str, name: str) -> list[object] | None:

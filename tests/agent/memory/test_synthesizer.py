@@ -146,6 +146,16 @@ JSON = st.recursive(
 )
 
 
+def test_the_end_of_thoughts_inside_of_an_answer_is_a_word_of_it() -> None:
+    said = insights({"field": "interests", "text": "the tag </think> of models", "from": [1], "confidence": 0.9})
+    draft = insights({"field": "interests", "text": "a draft", "from": [1], "confidence": 0.9})
+    for answer in (said, f"<think>{draft}</think>{said}", f"{draft} no</think>{said}"):
+        found = SYNTHESIZER.read_insights(answer, SAID)
+        assert found is not None
+        assert "draft" not in str(found)
+    assert SYNTHESIZER.read_insights(f"{draft} or rather</think>", SAID) is None
+
+
 @pytest.mark.slow
 @given(st.lists(JSON, max_size=6))
 def test_no_answer_breaks_a_profile_or_its_provenance(items: list[object]) -> None:
