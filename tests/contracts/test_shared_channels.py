@@ -259,6 +259,7 @@ OWNERS: Final = {
     "schedule": "source",
     "tool_call": "person",
     "model_call": "person",
+    "api_token": "source",
 }
 
 
