@@ -332,7 +332,7 @@ def _is_of_the_past(pair: Pair) -> bool:
     sentences = (pair.older.said, pair.newer.said)
     if any(describes_past_state(text) or has_any(text, (cues.ONCE,)) for text in sentences):
         return True
-    if _is_of_an_earlier_state(pair) or _was_an_event(pair):
+    if _is_of_an_earlier_state(pair):
         return True
     if pair.is_pending:
         return False
@@ -816,6 +816,7 @@ _SIGNS: Final[tuple[Callable[[Pair], bool], ...]] = (
     _differs_in_a_second_place,
     _exchanges_two,
     _is_about_another_thing,
+    _was_an_event,
 )
 # What a model cannot overrule that was asked about the two alone
 _EXCLUDING: Final = (
