@@ -199,7 +199,8 @@ BACKUP_UNWRITABLE = "{file} could not be written ({reason}). Check the folder."
 NOT_EMPTY = "{where} already contains {held}. Add --replace to overwrite it, or choose another database."
 BOTS_ARE_CONNECTED = "A bot is connected to {where}. Stop it first."
 COPY_DIFFERS = (
-    "The copy differs from the source ({table}), so nothing was changed. Try again, and report it if it happens again."
+    "The copy differs from the source in the table {table}, so nothing was changed. Try again, and report the problem "
+    "if it happens again."
 )
 SQLITE_NOT_YET = "The database {path} does not exist yet. The bot creates it when it first starts."
 POSTGRESQL_AWAY = (

@@ -26,12 +26,13 @@ TOKENS_USAGE = (
     "ask`. To revoke a token, write `revoke NAME`."
 )
 NO_TOKENS = "You have no tokens. With a token, a program such as your editor can ask me as you."
-YOUR_TOKENS = "Your tokens for programs:"
+YOUR_TOKENS = "Your API tokens:"
 CREATE_IN_DM = "Only you should see your tokens. To create one, write to me in a direct message."
 SCOPES_NOT_ALLOWED = "On this bot, your tokens can have these scopes: {scopes}."
 TOKEN_CREATED = (
-    "Your new token **{name}**. I show it once, so copy it now:\n\n`{secret}`\n\nPrograms with this token can ask me "
-    "as you, and read what I could show you in a direct message. It {ends}. To revoke it, use `/tokens revoke {name}`."
+    "Your new token **{name}**. I show it only once, so copy it now:\n\n`{secret}`\n\nPrograms with this token can ask "
+    "me as you, and read what I could show you in a direct message. It {ends}. To revoke it, use `/tokens revoke "
+    "{name}`."
 )
 SIGN_IN_CODE = (
     "Your code is **{code}**. It is valid once, for {minutes} minutes. Enter it only on my sign-in page, and only if "
@@ -62,8 +63,8 @@ NO_MESSAGES = "{param} must be a list with at least one message."
 NO_MESSAGE = "{param} must be a message with a role and a content. Calls and results of tools are not supported."
 NO_ROLE = "The role of {param} must be one of {roles}."
 NO_TEXT_PART = "{param} is not text. Images, files and audio are not supported."
-LAST_NOT_USER = "The last message must have the role user: it is the question."
-QUESTION_EMPTY = "The last message is empty: it is the question."
+LAST_NOT_USER = 'The last message is the question, so its role must be "user".'
+QUESTION_EMPTY = "The last message is the question, so it cannot be empty."
 QUESTION_LONG = "The question has more than {limit:,} characters."
 CONVERSATION_FORM = "The name of a conversation can have up to 64 letters, digits, hyphens and underscores."
 TWO_CONVERSATIONS = "Use either previous_response_id or conversation, not both."

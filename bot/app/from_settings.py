@@ -183,7 +183,7 @@ DOLLARS_PER_DAY: Final = "dollars_per_day"
 
 APP_KEYS: Final[Mapping[str, Callable[[str], object]]] = {
     "bot_token": parsers.secret("xoxb-", "copy it from the app's OAuth & Permissions page"),
-    "app_token": parsers.secret("xapp-", "create one on the app's Basic Information page"),
+    "app_token": parsers.secret("xapp-", "create an app-level token on the app's Basic Information page"),
     "signing_secret": parsers.key,
     "app_id": slack.slack_app_id,
     "command_prefix": slack.parse_command_prefix,

@@ -20,8 +20,7 @@ def parse_retention(value: str) -> Mapping[AudienceKind, int]:
         name, _, number = (piece.strip().lower() for piece in part.partition("="))
         if name not in kinds or kinds[name] in days or not _DAYS.fullmatch(number):
             raise ValueError(
-                "must give a number of days for one or more of dm, private and public, as in "
-                "dm=365,private=90,public=30"
+                "must be a comma-separated list of days for dm, private or public, as in dm=365,private=90,public=30"
             )
         days[kinds[name]] = int(number)
     return days

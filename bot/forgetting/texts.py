@@ -115,8 +115,8 @@ FORGET_UNCLEAR = "I did not understand “{said}”. Write {ways}."
 ABOUT_TOO_LONG = "Describe the topic in up to {limit} characters."
 ABOUT_WHAT = "Name a topic, as in `/forget about Apollo`."
 ABOUT_TOO_SHORT = (
-    "Use a word of at least {limit} letters ({limit_cjk} in Chinese, Japanese or Korean). Shorter words appear in "
-    "nearly everything."
+    "Use a word of at least {limit} letters ({limit_cjk} in Chinese, Japanese or Korean). Shorter words match "
+    "almost every message."
 )
 OTHERS = "not shown here, because other people can read this conversation"
 FORGET_CHANGED = "What you asked me to forget has changed since the preview. Nothing is erased yet."

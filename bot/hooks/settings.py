@@ -30,8 +30,8 @@ class HookSettings:
         None,
         section=Section.TOOLS,
         description=(
-            "Your own checks of questions, tool calls, answers and everything that goes to a model: a file or module "
-            "with async functions. Their code runs inside the bot; see docs/hooks.md. Default: none."
+            "A Python file or module with your hooks: async functions that check questions, tool calls, answers and "
+            "everything that is sent to a model. They run inside the bot; see docs/hooks.md. Default: none."
         ),
         example="my_hooks.py",
         sensitivity=Sensitivity(runs_code=lambda name: name is not None and name.endswith(".py")),

@@ -9,9 +9,9 @@ KNOWLEDGE_USAGE = (
 )
 SHARING_ON = (
     "{who} turned on sharing. From now on, if a full member tells me something in this channel, I may quote it to "
-    "others on the team, in public channels and direct messages, with the author's name and a link. I do not share "
-    "anything that was said before, or anything from guests. To stop sharing what you say, use `/memory share off`. "
-    "To erase it, use `/forget`. Channel managers can turn sharing off with `/knowledge share off`."
+    "others on the team, in public channels and direct messages. I then give the member's name and a link. I do not "
+    "share anything that was said before, or anything from guests. To stop sharing what you say, use `/memory share "
+    "off`. To erase it, use `/forget`. Channel managers can turn sharing off with `/knowledge share off`."
 )
 SHARING_OFF = "{who} turned off sharing. I no longer share what people tell me in this channel."
 SURE_TO_SHARE = (

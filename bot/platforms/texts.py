@@ -10,7 +10,7 @@ from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts.formatting import literal, shortened
 from bot.chat.texts.replies import LAPSES, LEARNED_EARLIER, REMEMBERED, SCHEDULED, THINKING, TITLE_CHARS
 
-NEW_CONVERSATION = "Your next message starts a new conversation. I still remember what you told me."
+NEW_CONVERSATION = "Your next message starts a new conversation. I still remember what you tell me."
 # Discord's clients keep what they know of commands for a while.
 COMMAND_CHANGED = "This command was updated. Please try it again in a minute."
 YOU_TYPED = "Here is what you wrote. To open the form with this text, press the button:"
@@ -178,7 +178,7 @@ READING_UNKNOWN = "Slack did not say whether you can read that channel. Please t
 # Slack's Home tab
 
 WELCOME = (
-    "I am *@{bot}*. I answer questions, use tools, and remember what you told me.\nTo start, write to me in the "
+    "I am *@{bot}*. I answer questions, use tools, and remember what you tell me.\nTo start, write to me in the "
     "*Messages* tab, or mention @{bot} in a channel and continue in its thread.\nI store what you write to me and "
     "may learn from it to help you better. Below you can see what I learned, correct it, delete it, or turn learning "
     "off."
@@ -394,7 +394,7 @@ PLAY_FILES_TOO_LARGE = "The files in a message can have up to {limit} MB in tota
 PLAY_COMMAND_FILES = "Commands do not accept files here. Send the files with a question."
 PLAY_EMPTY = "There is nothing to send."
 PLAY_NOT_THERE = "You cannot see that place or message, or it does not exist."
-PLAY_NOT_YOURS = "Only the author can change a message."
+PLAY_NOT_YOURS = "Only the author can edit or delete a message."
 PLAY_NO_CHANNEL = "There is no such channel, or the person who asked cannot read it."
 PLAY_POSTED = "Posted in #{channel} (message {message})."
 PLAY_POSTED_FOR = "posted for {name}"
@@ -516,8 +516,8 @@ INSTALL_OTHER_BROWSER = (
     'Allow cookies and <a href="{address}">start again</a>.</p>'
 )
 INSTALL_NOT_LISTED = (
-    "<h1>{name} cannot install Cogency</h1><p>Nothing was stored. The operator has not listed your workspace. Send the "
-    "operator its ID, <code>{team}</code>.</p>"
+    "<h1>{name} cannot install Cogency</h1><p>Nothing was stored. The operator has not listed your workspace. Send its "
+    "ID, <code>{team}</code>, to the operator.</p>"
 )
 INSTALL_ORGANIZATION = (
     "<h1>Nothing was installed</h1><p>You can install Cogency in one workspace at a time, but not in a whole "

@@ -218,7 +218,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "pause 3, resume 3, cancel 3, edit 3 NEW TIME, remind WHEN WHAT, or ask WHEN | WHAT",
+            "pause N, resume N, cancel N, edit N WHEN, remind WHEN WHAT, or ask WHEN | WHAT",
             max_chars=MAX_CHARS,
         ),
     ),

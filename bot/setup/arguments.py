@@ -29,7 +29,7 @@ E = TypeVar("E", bound=StrEnum)
 MAX_DAYS = 3_650  # Longer than bills are kept
 MAX_ROW = 2**31  # Of a row's number in the audit
 MAX_ID_CHARS = 20  # Of an id on Discord
-FEATURES = f"features of the app, separated by commas: {', '.join(SlackFeature)} (default: those that the settings use)"
+FEATURES = f"the app's features, separated by commas: {', '.join(SlackFeature)} (default: all)"
 APP_SAYS = "the app's name in the COGENCY_SLACK_APPS file, if you serve several apps"
 IN_SERVERS = f"features in servers, separated by commas: {', '.join(discord.DiscordFeature)} (default: all)"
 

@@ -716,11 +716,16 @@ async def _ask(model: Provider) -> Finding:
                 if isinstance(event, ResponseEnded) and first_token_s:
                     usage = event.usage or estimate_usage([ONE_WORD], "yes")
                     cost = cost_text(Spent.on([ModelCall(model.name, usage)]))
-                    return finding(Level.GOOD, what=f"{model.name} answers, after {first_token_s:.1f} s ({cost})")
+                    return finding(
+                        Level.GOOD, what=f"{model.name} answered (first token after {first_token_s:.1f} s, {cost})"
+                    )
     except ProviderError as error:
         is_silent = isinstance(error, ProviderUnavailable)
         return finding(
-            Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator, is_silent=is_silent
+            Level.PROBLEM,
+            what=f"the request to {model.name} failed",
+            remedy=error.reason.to_operator,
+            is_silent=is_silent,
         )
     remedy = setup_texts.TRY_ANOTHER_MODEL
     return finding(Level.PROBLEM, what=f"{model.name} sent an empty answer", remedy=remedy)

@@ -52,7 +52,7 @@ RESTORED = "{where} now contains the backup. Start the bot again."
 FORGOTTEN_AGAIN = "Messages that were forgotten after the backup were removed again: {messages}."
 FORGOTTEN_UNKNOWN = (
     "This database has no record of what was forgotten after the backup, so that data was restored. Erase it again. "
-    "API tokens that were revoked after the backup are valid again, too; see `cogency token list`."
+    "API tokens that were revoked after the backup are valid again: revoke them again (`cogency token list`)."
 )
 TOKEN_CREATE_SAYS = (
     "Programs use the token for the API (docs/api.md). A person's token asks as the person, and reads what their "
@@ -108,9 +108,9 @@ HOOK_NO_PAYLOAD = "{file} could not be read ({error})."
 HOOK_SAMPLE = "{name}:\n{text}\n"
 HOOK_NOTHING = "(nothing is posted)"
 HOOK_TEMPLATE_FAILED = "The template does not fit: {error}."
-HOOK_KEYED = "(in a thread with earlier events about the same thing)"
+HOOK_KEYED = "(in a thread with earlier events with this key)"
 HOOK_UNKEYED = "(as a separate message)"
-HOOK_CLOSES = "(the next event about the same thing begins a new thread)"
+HOOK_CLOSES = "(the next event with this key starts a new thread)"
 HOOK_SENT = "{name}: the bot responded {status}: {told}"
 HOOK_UNREACHABLE = (
     "{address} could not be reached ({error}). Check COGENCY_HTTP_ADDRESS, and whether the bot is running."
@@ -137,9 +137,9 @@ COPY_SAYS = (
     "changed."
 )
 SETTINGS_FROM = (
-    "Settings come from the environment and from one file. That file is the one given with --config, or else .env in "
-    "the current folder, or else .env in your configuration folder (~/.config/cogency on Linux). `cogency settings` "
-    "lists all settings."
+    "Settings come from the environment and from one file: the file given with --config. Without --config, it is .env "
+    "in the current folder or, if there is none, .env in your configuration folder (~/.config/cogency on Linux). "
+    "`cogency settings` lists all settings."
 )
 COMPLETION_SAYS = (
     'For bash, add eval "$(cogency completion bash)" to ~/.bashrc. For zsh, write the output to a file named '
@@ -350,8 +350,8 @@ INIT_SLACK_SOCKET = (
     "hidden when you paste it)."
 )
 INIT_SLACK_INSTALL = (
-    '\nOn the "Install App" page, press "Install to …" and "Allow". Copy the "Bot User OAuth Token" that starts with '
-    "xoxb-."
+    '\nOn the "Install App" page, click "Install to …", then click "Allow". Copy the "Bot User OAuth Token" that '
+    "starts with xoxb-."
 )
 MODULES_SHARED = (
     "another installed package, {others}, has modules with the same names ({modules}), so one package overwrites the "
@@ -458,7 +458,7 @@ WEBHOOK_DISABLED = (
 WEBHOOK_FAILED = "{number}  {name}  {event}  {time:%Y-%m-%d %H:%M} UTC  {attempts}: {reason}"
 WEBHOOK_UNKNOWN = "{name} is not in the COGENCY_OUTGOING_WEBHOOKS file. Correct the name, or add the webhook."
 WEBHOOK_NUMBER_UNKNOWN = "{name} has no failed event {number}. `cogency webhooks failed` lists the numbers."
-WEBHOOK_RETRIED = "{name} is enabled, and {events} will be delivered again by the running bot."
+WEBHOOK_RETRIED = "{name} is enabled. The bot will retry {events}."
 WEBHOOK_ENABLED = "{name} is enabled. It has no failed events."
 WEBHOOKS_WRONG = "the bot cannot send webhooks"
 WEBHOOK_REACHES = "the webhook {name} can reach {host}"

@@ -87,10 +87,10 @@ POLICY_NOT_YOURS = (
 )
 POLICY_USAGE = (
     "Write `/tools policy` to see the table, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, or `/tools "
-    "policy remove NUMBER`. For example:\n\n- `set github.* manager team ask`: managers and above are asked first in "
-    "public places; if no row matches, the tool's effect decides\n- `set send * * no`: nobody can use `send` "
-    "anywhere\n- `set wiki.search U0123 C0123 yes`: this person can use it in this channel without being asked\n- "
-    "`remove 3`: removes row 3"
+    "policy remove NUMBER`. For example:\n\n- `set github.* manager team ask`: in public places, managers and above "
+    "must approve each call of a GitHub tool\n- `set send * * no`: nobody can use `send` anywhere\n- `set wiki.search "
+    "U0123 C0123 yes`: this person can use `wiki.search` in this channel without approval\n- `remove 3`: removes row 3"
+    "\n\nIf no row matches, the tool's effect decides whether a call needs approval."
 )
 POLICY_NO_SENSE = "Nothing changed: {why}."
 POLICY_NO_NAME = (

@@ -17,7 +17,7 @@ TEMPLATE_WORDS: Final[Mapping[str, str]] = {
     "CallBlock": "a macro",
     "Macro": "a macro",
     "FilterBlock": "a filter block",
-    "AssignBlock": "a block of set",
+    "AssignBlock": "a set block",
     "Include": "another file",
     "Import": "another file",
     "FromImport": "another file",
@@ -62,8 +62,8 @@ ASK_MISSING: Final = 'do = "ask" needs the question. Add it, as in ask = "What c
 ASK_UNUSED: Final = 'ask is used only with do = "ask". Set do = "ask", or remove ask.'
 TOOLS_UNUSED: Final = 'tools are used only with do = "ask". Set do = "ask", or remove tools.'
 ONE_PLACE: Final = (
-    "it needs either secret_env, the name of an environment variable, or secret_file, the name of a file with the "
-    "secret. `cogency hooks add` writes such a file."
+    "set either secret_env (an environment variable with the secret) or secret_file (a file with the secret), but not "
+    "both. `cogency hooks add` writes such a file."
 )
 EMPTY_FILE: Final = "{where} does not contain a secret. Put the secret there, or run `cogency hooks rotate {name}`."
 UNREADABLE: Final = "{error} Put the secret there, or run `cogency hooks rotate {name}`."

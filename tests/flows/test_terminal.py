@@ -568,7 +568,7 @@ def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     assert cogency(tmp_path, "--version").stdout.startswith("cogency 0.")
     described = " ".join(cogency(tmp_path, "--help").stdout.split())
     assert "check-model" in described
-    assert "or else .env in the current folder, or else .env in your configuration folder" in described
+    assert "in the current folder or, if there is none, .env in your configuration folder" in described
     assert "--config FILE" in described
     assert "Chat in the terminal, or through pipes. Type /help" in cogency(tmp_path, "chat", "--help").stdout
 

@@ -151,7 +151,7 @@ NOT_ALLOWED: Mapping[str, str] = {
     "person": "You do not have access to me. Ask my operator for access.",
 }
 CLOSED_HERE = "The managers of this channel limited who can ask me here. Ask me in another channel, or ask them."
-PLACE_UNREADABLE = "The settings of this channel cannot be read. An operator needs to delete the preference “{name}”."
+PLACE_UNREADABLE = "I cannot read the settings of this channel. Ask my operator to check its stored setting “{name}”."
 
 BACKLOG_FULL = "I already have {questions} waiting, so I could not accept yours. Ask again in a few minutes."
 CLOSED = "I am not accepting questions right now. Ask again later."

@@ -85,7 +85,8 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
         )
     if app.get("bot_require_code_grant"):
         yield problem(
-            "the bot cannot be added with a link", platforms_texts.SWITCH_CODE_GRANT_OFF.format(portal=PORTAL)
+            "the bot cannot be added to a server with an install link",
+            platforms_texts.SWITCH_CODE_GRANT_OFF.format(portal=PORTAL),
         )
     if app.get("bot_public"):
         yield warning("anyone can add the bot to their server", platforms_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL))

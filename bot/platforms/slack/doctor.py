@@ -105,7 +105,7 @@ def granted_scopes(facts: SlackFacts) -> list[Finding]:
         )
     for feature in SlackFeature:
         if lacking := sorted(scope for scope in missing if feature in needing(scope)):
-            sentence = f"the bot token lacks {_and(lacking)}, so {feature} does not work"
+            sentence = f"the bot token lacks {_and(lacking)}, so the feature “{feature}” does not work"
             severity = note if missing & optional_scopes({feature}) else warning
             found.append(severity(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     if unused := sorted(facts.granted - scopes(EVERYTHING)):
@@ -118,7 +118,7 @@ def delivery(facts: SlackFacts) -> list[Finding]:
     transport = facts.app.delivery
     if isinstance(transport, HttpEvents):
         where = f"{transport.host}:{transport.port}{events_path(facts.app.name)}"
-        return [good(f"the bot gets Slack's events over HTTP; it listens on {where}")]
+        return [good(f"the bot receives Slack's events over HTTP at {where}")]
     match facts.socket:
         case SlackRefused(code=code):
             sentence = f"Socket Mode does not work with {facts.app.setting('SLACK_APP_TOKEN')} ({code})"
@@ -159,7 +159,7 @@ def app(facts: SlackFacts) -> list[Finding]:
         case None:
             return [
                 note(
-                    "the app's events and commands were not checked, because this needs a configuration token",
+                    "the app's events and commands were not checked, because the check needs a configuration token",
                     platforms_texts.COMPARE_CONFIG,
                 )
             ]
@@ -179,7 +179,7 @@ def app_events(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: A
         found.append(problem(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     for feature in SlackFeature:
         if lacking := sorted(events({feature}) - events(()) - subscribed):
-            sentence = f"the app does not subscribe to {_and(lacking)}, so {feature} does not work"
+            sentence = f"the app does not subscribe to {_and(lacking)}, so the feature “{feature}” does not work"
             found.append(warning(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     return found
 
@@ -214,14 +214,14 @@ def app_surfaces(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa:
     if not api.flag(home, "home_tab_enabled"):
         found.append(
             warning(
-                f"the app has no Home tab, so {SlackFeature.HOME} does not work",
+                f"the app has no Home tab, so the feature “{SlackFeature.HOME}” does not work",
                 platforms_texts.TAKE_OVER_MANIFEST,
             )
         )
     if "agent_view" not in features:
         found.append(
             warning(
-                f"the app is not set up as an agent, so {SlackFeature.AGENT} does not work",
+                f"the app is not set up as an agent, so the feature “{SlackFeature.AGENT}” does not work",
                 platforms_texts.TAKE_OVER_MANIFEST,
             )
         )

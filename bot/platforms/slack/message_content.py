@@ -662,7 +662,7 @@ ELEMENTS: Final[Mapping[str, Part]] = {
     "team": Part(_rich_team, "the workspace's ID"),
     "usergroup": Part(_rich_group, "the user group's ID"),
     "date": Part(_rich_date, "the date"),
-    "broadcast": Part(_rich_broadcast, "whether it notifies here, channel or everyone"),
+    "broadcast": Part(_rich_broadcast, "whether it is `@here`, `@channel` or `@everyone`"),
     "color": Part(_rich_color, "the color's code"),
     **dict.fromkeys(_REFERENCES, Part(_rich_reference, "its text and address, but not the item that it refers to")),
     "button": Part(_button, "its label and link"),

@@ -98,7 +98,7 @@ class SlackSettings:
     )
     app_token: Secret | None = secret_setting(
         "SLACK_APP_TOKEN",
-        parsers.secret("xapp-", "create one on the app's Basic Information page"),
+        parsers.secret("xapp-", "create an app-level token on the app's Basic Information page"),
         section=Section.PLATFORMS,
         description="Slack: the app-level token for Socket Mode (xapp-…), from the app's Basic Information page.",
     )
@@ -194,8 +194,8 @@ class SlackSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Slack: IDs of workspaces (T…) and organizations (E…) that can install the app, separated by commas, or * "
-            "for all. Default: none."
+            "Slack: who can install the app. List IDs of workspaces (T…) and organizations (E…), separated by commas, "
+            "or * for all. An organization's ID allows all its workspaces. Default: none."
         ),
         example="T0123,E0456",
     )

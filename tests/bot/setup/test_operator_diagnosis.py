@@ -96,14 +96,14 @@ async def test_a_model_is_asked_for_one_word_only_if_somebody_wants_it(tmp_path:
     assert "check-model" in form.remedy
     assert (chosen.level, asked.level) == (Level.GOOD, Level.GOOD)
     assert chosen.what == "openai:m-1 — it is set in COGENCY_MODEL"
-    assert asked.what.startswith("openai:m-1 answers, after ")
+    assert asked.what.startswith("openai:m-1 answered (first token after ")
 
 
 async def test_a_model_that_says_no_is_a_problem(tmp_path: Path) -> None:
     async with ModelServer([[head(401, "application/json"), b'{"error": {"message": "no such key"}}']]) as model:
         settings = read(tmp_path, COGENCY_MODEL="openai:m-1", OPENAI_BASE_URL=model.url)
         _, asked, _ = await about("Model", settings, ask_model=True)
-    assert (asked.level, asked.what) == (Level.PROBLEM, "openai:m-1 does not answer")
+    assert (asked.level, asked.what) == (Level.PROBLEM, "the request to openai:m-1 failed")
 
 
 async def test_tokens_that_are_not_enough_are_one_problem(tmp_path: Path) -> None:

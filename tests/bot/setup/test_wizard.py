@@ -107,8 +107,8 @@ async def test_a_model_is_tried_at_once_and_asked_for_again_where_it_fails(tmp_p
         starts = await set_up(person, dotenv, {"OPENAI_BASE_URL": model.url, "OLLAMA_BASE_URL": "http://127.0.0.1:1"})
     assert not starts
     assert read_dotenv(dotenv) == {"COGENCY_MODEL": "openai:m-1", "OPENAI_API_KEY": "sk-right"}
-    assert "does not answer" in person.heard
-    assert "openai:m-1 answers, after" in person.heard
+    assert "the request to openai:m-1 failed" in person.heard
+    assert "openai:m-1 answered (first token after" in person.heard
     assert not person.answers
     assert "sk-" not in person.heard
 
@@ -279,7 +279,7 @@ async def test_a_server_with_openais_protocol_is_one_of_the_models_and_lists_its
         )  # fmt: skip
         await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
     assert read_dotenv(dotenv) == {"OPENAI_BASE_URL": server.url, "COGENCY_MODEL": "openai:small"}
-    assert "openai:small answers" in person.heard
+    assert "openai:small answered" in person.heard
 
 
 async def test_a_key_of_openai_goes_to_another_server_only_with_consent(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_nothing_is_wrong_with_an_application_that_is_set_up() -> None:
     [
         ({"flags": 0}, Level.WARNING, "only sees messages that mention it"),
         ({"interactions_endpoint_url": "https://bot.example"}, Level.PROBLEM, "go to a URL"),
-        ({"bot_require_code_grant": True}, Level.PROBLEM, "cannot be added with a link"),
+        ({"bot_require_code_grant": True}, Level.PROBLEM, "cannot be added to a server with an install link"),
         ({"bot_public": True}, Level.WARNING, "anyone can add the bot"),
         ({"integration_types_config": {"1": {}}}, Level.WARNING, "cannot be added to servers"),
         ({"integration_types_config": {"0": {}}}, Level.NOTE, "outside its servers"),

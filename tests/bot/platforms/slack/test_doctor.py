@@ -95,7 +95,7 @@ async def test_a_slack_that_does_not_answer_is_the_only_finding() -> None:
         (scopes(EVERYTHING) - {"chat:write"}, "problem: the bot token lacks chat:write, which the bot needs"),
         (
             scopes(EVERYTHING) - {"files:read", "files:write"},
-            "warning: the bot token lacks files:read and files:write, so files does not work",
+            "warning: the bot token lacks files:read and files:write, so the feature “files” does not work",
         ),
         (scopes(EVERYTHING) | {"admin"}, "warning: the bot token has admin, which the bot does not need"),
     ],
@@ -109,7 +109,7 @@ async def test_scopes_are_compared_with_what_is_needed(slack: FakeSlack, granted
 
 async def test_optional_scopes_that_an_admin_refused_are_no_more_than_noted(slack: FakeSlack) -> None:
     slack.scopes = ",".join(sorted(scopes(EVERYTHING) - optional_scopes(EVERYTHING)))
-    said = "lacks search:read.files, search:read.public and search:read.users, so search does not work"
+    said = "lacks search:read.files, search:read.public and search:read.users, so the feature “search” does not work"
     assert wrong(await examined(slack)) == [f"note: the bot token {said}"]
 
 
@@ -118,7 +118,7 @@ async def test_the_scope_for_user_groups_is_missed_only_where_the_settings_name_
     slack.state.groups = {"S0LEADS": set()}
     assert not wrong(await examined(slack))
     found = await examined(slack, managers=frozenset({"S0LEADS"}))
-    assert wrong(found) == ["warning: the bot token lacks usergroups:read, so groups does not work"]
+    assert wrong(found) == ["warning: the bot token lacks usergroups:read, so the feature “groups” does not work"]
 
 
 async def test_scopes_that_are_not_told_are_said_to_be_unknown(slack: FakeSlack) -> None:
@@ -201,7 +201,12 @@ APPS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "without reactions": (
         changed(event_subscriptions={"bot_events": NO_THUMBS}),
-        ["warning: the app does not subscribe to reaction_added and reaction_removed, so reactions does not work"],
+        [
+            (
+                "warning: the app does not subscribe to reaction_added and reaction_removed, so the feature "
+                "“reactions” does not work"
+            )
+        ],
     ),
     "without sockets": (changed(socket_mode_enabled=False), ["problem: Socket Mode is turned off in the app"]),
     "without buttons": (
@@ -210,13 +215,13 @@ APPS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "without an agent": (
         without_features("agent_view"),
-        ["warning: the app is not set up as an agent, so agent does not work"],
+        ["warning: the app is not set up as an agent, so the feature “agent” does not work"],
     ),
     "without its tabs": (
         without_features("app_home"),
         [
             "problem: people cannot send direct messages to the app",
-            "warning: the app has no Home tab, so home does not work",
+            "warning: the app has no Home tab, so the feature “home” does not work",
         ],
     ),
 }
