@@ -4,6 +4,7 @@ Rules
   The model fills in fields. Code checks them, and returns the resulting time in words, or what is wrong.
   The owner and the place come from the turn. Only schedules that all readers of the reply may read are listed.
   The turn of a schedule cannot create schedules, so that they do not multiply.
+  A program creates only reminders: what calls a model later would outlive its token, and escape its token's budget.
   The tools are offered only if the last messages mention future times, and `background` if they mention much work.
 """
 
@@ -42,6 +43,7 @@ from agent.schedules.times import (
     problem_of,
     zone_of,
 )
+from agent.turn_kinds import TurnKind
 
 MAX_CHARS: Final = 2_000  # Of a reminder or question
 MAX_LISTED: Final = 20
@@ -131,6 +133,13 @@ FORBIDDEN: Final = "the managers of this channel do not allow scheduled posts he
 NO_PERSON: Final = "a program asks, and no person: there is nobody for whom to schedule this"
 ASKS_AGAIN: Final = "what a schedule asks makes, changes and ends no schedules"
 WORKS_ALREADY: Final = "what is done at a time or in the background begins no such work: do it now, or say what is left"
+PROGRAM_ASKS_LATER: Final = (
+    "a program asks, and it can create only reminders: offer one, or answer now and say that the person can schedule "
+    "the question in the chat"
+)
+PROGRAM_WORKS_LATER: Final = (
+    "a program asks, and it waits for the answer: do it now, or say that the person can ask for this work in the chat"
+)
 NO_ZONE: Final = (
     "nobody knows the person's time zone: ask them where they are, and say it as `zone`; only `in_minutes` needs none"
 )
@@ -174,6 +183,8 @@ class ScheduleTool:
         if isinstance(cancel := args.get("cancel"), int):
             return _output(await self._cancel(cancel, context), context)
         new = new_schedule(args, context)
+        if context.kind is TurnKind.API and new.kind is not ScheduleKind.REMINDER:
+            raise ToolError(PROGRAM_ASKS_LATER, ours=True)
         if not new.direct and await self.forbidden_in(new.source, new.channel):
             raise ToolError(FORBIDDEN, ours=True)
         cancelled = ""
@@ -223,6 +234,8 @@ class BackgroundTool:
             raise ToolError(WORKS_ALREADY, ours=True)
         if is_service(context.person.id):
             raise ToolError(NO_PERSON, ours=True)
+        if context.kind is TurnKind.API:
+            raise ToolError(PROGRAM_WORKS_LATER, ours=True)
         what = str(args.get("what", "")).strip()
         if not what:
             raise ToolError("say `what` is to be done", ours=True)

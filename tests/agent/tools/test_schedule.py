@@ -136,6 +136,19 @@ async def test_nothing_is_scheduled_for_a_service_as_it_is_no_person() -> None:
         await BackgroundTool(world.store.schedules).run({"what": "x"}, service)
 
 
+async def test_a_program_creates_reminders_and_nothing_that_would_ask_a_model_after_its_token_was_revoked() -> None:
+    world = World()
+    program = replace(world.here, place=ALONE, kind=TurnKind.API)
+    await world.ask(program, what="call Ben", at="2026-11-24T09:00")
+    (reminder,) = await world.kept()
+    assert reminder.definition.kind is ScheduleKind.REMINDER
+    with pytest.raises(ToolError, match="only reminders"):
+        await world.ask(program, what="What is new?", rule="0 9 * * *", kind="question", replaces=reminder.id)
+    with pytest.raises(ToolError, match="do it now"):
+        await BackgroundTool(world.store.schedules).run({"what": "count the boats"}, program)
+    assert await world.kept() == [reminder]
+
+
 async def test_what_a_schedule_asks_makes_no_more_of_them_and_ends_none() -> None:
     world = World()
     await world.ask(what="x", at="2026-11-24T09:00")
