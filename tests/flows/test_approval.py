@@ -149,6 +149,7 @@ async def asked_on(discord: FakeDiscord) -> Payload:
 
 async def allow_on(discord: FakeDiscord, page: Payload) -> None:
     """As `allow`, and wait for the answer."""
+    await until(lambda: page_of(discord) is page)  # a process that takes it over may draw it anew
     await discord.press(ANN, page, platforms_texts.DECIDE_BUTTON)
     await until(lambda: any(tool_texts.ALLOW_ONCE in below(one) for one in by_the_bot(discord)))
     panel = next(one for one in by_the_bot(discord) if tool_texts.ALLOW_ONCE in below(one))

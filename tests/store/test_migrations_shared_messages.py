@@ -16,6 +16,7 @@ from agent.turn_records import Closing
 from store.engine import Store, erased_key, open_store
 from store.erased_ids import erased
 from store.migrations import HEAD
+from store.outbox import webhook
 from store.turn_tables import turn
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import START, said
@@ -64,12 +65,14 @@ def delete_of(connection: Connection, person: str) -> None:
 async def test_rows_keys_indexes_and_ids_stay(url: str, tmp_path: Path) -> None:
     tables = ("turn", "message", "page", "participant", "erased", "model_call")
     store = await earlier(url, tmp_path)
+    await store.database.write(webhook.create)  # today's code asks who wants to know of an answer
     for text_ in ("my boat is blue", "my car is red"):
         await answered(store, said(text_), "Noted.")
     await store.ledger.accept(said("and where is it?"))
     last = await store.ledger.record_context_message(said("forget this", conversation="other", person="bob"))
     await store.database.write(forget_as_before, said("forget this"))
     await store.database.write(delete_of, "bob")
+    await store.database.write(webhook.drop)
     before = await store.database.read(rows_with, *tables), await store.database.read(indexes)
     await store.close()
 
