@@ -2,7 +2,9 @@
 
 Rules
   The page runs no script, is framed by nobody, and sends its form only to itself and on to the program's address.
-  A wrong code leads back to the page, and few of them are tried each minute, by everybody together.
+  With `no-referrer` a browser would say `Origin: null` of the page's own form, as it does of a sandboxed page's.
+  A wrong code leads back to the page. Their number in a minute is limited for everybody together: too high to keep
+  people from signing in, and too low to find one of 2^60 codes.
   A request that names no registered program, or another address than the program's, is answered here: no browser is
   sent to an address that nobody has checked.
 """
@@ -35,8 +37,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 ENDPOINT: Final = "oauth"  # In telemetry
-CODES_A_MINUTE: Final = 20  # Of 2^60, by everybody together
-REGISTRATIONS_A_MINUTE: Final = 60  # Nothing is stored of them; each costs a millisecond
+WRONG_CODES_A_MINUTE: Final = 1_000  # Of 2^60, by everybody together
 _NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
@@ -60,7 +61,7 @@ class OAuthSite:
     tokens: TokenService
     clock: Clock
     telemetry: Telemetry
-    codes: RateCounter = field(default_factory=lambda: RateCounter((Rate(Whose.PERSON, CODES_A_MINUTE, MINUTE),)))
+    wrong_codes: RateCounter = field(default_factory=lambda: _by_everybody(WRONG_CODES_A_MINUTE))
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         try:
@@ -116,10 +117,11 @@ class OAuthSite:
         asked = oauth.read_authorization(oauth.read_form(query), query, self.address, self.scopes)
         if "deny" in form:
             return self._back(asked.redirect, asked.state, error="access_denied")
-        if await self.codes.obstacle("", "", self.clock.now()) is not None:
+        if self.wrong_codes.reached("", "", self.clock.now()) is not None:
             return _page(asked, texts.TOO_MANY_CODES, RequestEnd.LIMITED, 429)
         person = await self.sign_ins.person_of(form.get("code", ""))
         if person is None:
+            self.wrong_codes.count("", "", self.clock.now())
             return _page(asked, texts.WRONG_CODE, RequestEnd.UNSIGNED, 401)
         wanted = GrantRequest(asked.client.id, asked.redirect, asked.challenge, asked.scopes)
         return self._back(asked.redirect, asked.state, code=await self.sign_ins.grant(person, wanted))
@@ -158,6 +160,10 @@ class OAuthSite:
         return _Response(303, headers=(("location", where),))
 
 
+def _by_everybody(limit: int) -> RateCounter:
+    return RateCounter((Rate(Whose.PERSON, limit, MINUTE),))
+
+
 async def _form(scope: "Scope", receive: "Receive") -> dict[str, str]:
     kinds = [value.partition(b";")[0].strip().lower() for name, value in scope["headers"] if name == b"content-type"]
     if kinds != [b"application/x-www-form-urlencoded"]:
@@ -188,4 +194,5 @@ def _page(asked: Authorization, note: str, end: RequestEnd = RequestEnd.ACCEPTED
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; "
         f"form-action 'self' {oauth.origin_of(asked.redirect)}"
     )
-    return _Response(status, page(body), headers=(("content-security-policy", policy),), end=end)
+    headers = (("content-security-policy", policy), ("referrer-policy", "same-origin"))
+    return _Response(status, page(body), headers=headers, end=end)

@@ -14,7 +14,7 @@ from agent.messages import read_references
 from agent.ports.api_tokens import TokenScope
 from bot.api.mcp_server import texts
 from bot.api.mcp_server.oauth import AUTHORIZE, OAUTH, REGISTER, RESOURCE_METADATA, SERVER_METADATA, TOKEN
-from bot.api.mcp_server.oauth_http import CODES_A_MINUTE, OAuthSite
+from bot.api.mcp_server.oauth_http import WRONG_CODES_A_MINUTE, OAuthSite
 from bot.api.sign_in import SignIns, challenge_of
 from bot.api.tokens import TokenService
 from bot.chat.http_routes import HttpRoutes, PublicSite
@@ -141,15 +141,32 @@ async def test_a_wrong_code_leads_back_to_the_page(browser: Browser, code: str) 
     assert "<script" not in again.text
 
 
-async def test_few_codes_are_tried_each_minute(browser: Browser) -> None:
+async def test_few_wrong_codes_are_tried_each_minute(browser: Browser) -> None:
     page, code = await browser.open(), await browser.site.sign_ins.new_code(ANN)
-    for _ in range(CODES_A_MINUTE):
-        assert (await browser.enter(page, "AAAA-BBBB-CCCC")).status_code == 401
-    assert (await browser.enter(page, code)).status_code == 429
     clock = browser.site.clock
+    for _ in range(WRONG_CODES_A_MINUTE - 1):
+        browser.site.wrong_codes.count("", "", clock.now())
+    assert (await browser.enter(page, "AAAA-BBBB-CCCC")).status_code == 401
+    assert (await browser.enter(page, code)).status_code == 429
     assert isinstance(clock, FakeClock)
     await clock.advance(60)
     assert (await browser.enter(page, code)).status_code == 303
+
+
+async def test_somebody_who_guesses_keeps_nobody_from_signing_in(browser: Browser) -> None:
+    page = await browser.open()
+    for _ in range(30):
+        assert (await browser.enter(page, "AAAA-BBBB-CCCC")).status_code == 401
+    for _ in range(3):
+        assert (await browser.enter(page, await browser.site.sign_ins.new_code(ANN))).status_code == 303
+
+
+async def test_codes_that_are_valid_do_not_count(browser: Browser) -> None:
+    page, clock = await browser.open(), browser.site.clock
+    for _ in range(WRONG_CODES_A_MINUTE - 1):
+        browser.site.wrong_codes.count("", "", clock.now())
+    for _ in range(2):
+        assert (await browser.enter(page, await browser.site.sign_ins.new_code(ANN))).status_code == 303
 
 
 async def test_a_person_may_deny(browser: Browser) -> None:
@@ -169,6 +186,14 @@ async def test_the_page_runs_nothing_is_framed_by_nobody_and_shows_names_as_text
     assert "<img" not in page.text
     assert "<script" not in page.text
     assert "&lt;img src=x" in page.text
+
+
+async def test_a_browser_names_the_pages_own_site_with_its_form(browser: Browser) -> None:
+    """With `no-referrer` it would say `Origin: null`, which is refused."""
+    page = await browser.open()
+    again = await browser.enter(page, "AAAA-BBBB-CCCC", origin=ADDRESS)
+    for response in (page, again):
+        assert response.headers["referrer-policy"] == "same-origin"
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null"])
