@@ -3,7 +3,8 @@
 Rules
 - A request is checked from what costs least to what costs most: its method, name, headers, rate, body, signature, JSON.
 - An event is stored before it is acknowledged. If it cannot be stored, the sender is told to try again.
-- Bodies are read from a few senders at the same time, so that their memory is bounded; the others wait for a moment.
+- Memory is bounded: the server bounds how many connections send a body of up to SMALL, and larger ones are read from
+  a few senders at the same time. So slow senders without a secret delay no small delivery.
 - A sender learns that it was refused, and not why its signature is wrong. The log says why, once a minute for each
   hook and reason; it quotes nothing of the request.
 """
@@ -20,7 +21,7 @@ from agent.errors import StoreError
 from agent.ports.clock import Clock
 from agent.ports.webhooks import EventAdded, NewWebhookEvent, WebhookEvents
 from bot.chat.backoff import OncePerMinute
-from bot.chat.http_routes import RequestRefused, read_body
+from bot.chat.http_routes import BODY_BYTES, RequestRefused, read_body
 from bot.chat.telemetry import RequestEnd, RequestHandled, Telemetry
 from bot.webhooks import texts
 from bot.webhooks.config import Hook
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PATH: Final = "/hooks"
-BODIES_AT_ONCE: Final = 8  # Each of a megabyte, and its JSON several times that
+SMALL: Final = 65_536  # Bytes: most deliveries are smaller
+LARGE_AT_ONCE: Final = 8  # Bodies of a megabyte, and their JSON several times that
 PATIENCE_S: Final = 10.0  # For one of them: senders give up after ten seconds or more
 MAX_WAITING: Final = 1_000  # Events of a hook that were not posted yet
 MAX_HEADERS: Final = 100
@@ -80,7 +82,7 @@ class Receiver:
     telemetry: Telemetry
     body_s: float = 5.0
     _rates: MinuteRates = field(default_factory=MinuteRates)
-    _reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(BODIES_AT_ONCE))
+    _reading_large: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_AT_ONCE))
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -108,20 +110,28 @@ class Receiver:
             return Response(431, texts.TOLD_HEADERS, RequestEnd.TOO_LARGE, "it has too many headers")
         if "transfer-encoding" in headers or not headers.get("content-length", "").isdecimal():
             return Response(411, texts.TOLD_LENGTH, RequestEnd.INVALID, "it does not say how long it is")
+        if is_small(headers["content-length"]):
+            return await self._read(hook, headers, scope, receive, SMALL)
         try:
             async with asyncio.timeout(PATIENCE_S):
-                await self._reading.acquire()
+                await self._reading_large.acquire()
         except TimeoutError:
-            return Response(503, texts.TOLD_BUSY, RequestEnd.UNAVAILABLE, "too many came at once", _RETRY)
+            return Response(503, texts.TOLD_BUSY, RequestEnd.UNAVAILABLE, "too many large ones came at once", _RETRY)
         try:
-            body = await read_body(scope, receive, seconds=self.body_s)
-            return await self._read(hook, headers, body)
+            return await self._read(hook, headers, scope, receive, BODY_BYTES)
+        finally:
+            self._reading_large.release()
+
+    async def _read(
+        self, hook: Hook, headers: Mapping[str, str], scope: "Scope", receive: "Receive", limit: int
+    ) -> Response:
+        try:
+            body = await read_body(scope, receive, limit=limit, seconds=self.body_s)
         except RequestRefused as refused:
             return Response(refused.status, str(refused), _ENDS.get(refused.status, RequestEnd.INVALID), str(refused))
-        finally:
-            self._reading.release()
+        return await self._accept(hook, headers, body)
 
-    async def _read(self, hook: Hook, headers: Mapping[str, str], body: bytes) -> Response:
+    async def _accept(self, hook: Hook, headers: Mapping[str, str], body: bytes) -> Response:
         now = self.clock.now()
         reading = read(hook, headers, body, now)
         if isinstance(reading, Refused):
@@ -150,6 +160,11 @@ class Receiver:
             case EventAdded.FULL:
                 why = texts.TOO_MANY_WAIT.format(most=MAX_WAITING)
                 return Response(503, texts.TOLD_BUSY, RequestEnd.LIMITED, why, _RETRY)
+
+
+def is_small(length: str) -> bool:
+    """Return whether a Content-Length of decimal digits is one of at most SMALL bytes."""
+    return len(length) <= len(str(SMALL)) and int(length) <= SMALL
 
 
 def headers_of(scope: "Scope") -> Mapping[str, str] | None:
