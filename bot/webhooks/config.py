@@ -93,7 +93,7 @@ class Hook:
     dollars: Money
     """What its questions may cost in a day (UTC)."""
     rate: int = DEFAULT_RATE
-    """Deliveries that are accepted in a minute."""
+    """Deliveries that are stored in a minute."""
     quiet: QuietHours | None = None
     mention: tuple[str, ...] = ()
     """Who is mentioned: the platform's ids of people ("U0123") and groups ("S0123", "&41771983423143936")."""

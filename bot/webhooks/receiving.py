@@ -12,7 +12,7 @@ Rules
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -38,6 +38,8 @@ LARGE_AT_ONCE: Final = 8  # Bodies of a megabyte, and their JSON several times t
 PATIENCE_S: Final = 10.0  # For one of them: senders give up after ten seconds or more
 MAX_WAITING: Final = 1_000  # Events of a hook that were not posted yet
 MAX_HEADERS: Final = 100
+MAX_RECENT: Final = 10_000
+RECENT: Final = timedelta(hours=1)
 MINUTE: Final = timedelta(minutes=1)
 RETRY_S: Final = 60
 
@@ -59,7 +61,7 @@ _RETRY: Final = ((b"retry-after", str(RETRY_S).encode()),)
 
 @dataclass(slots=True)
 class MinuteRates:
-    """Counts deliveries by hook, in the memory of this process."""
+    """Counts stored deliveries by hook, in the memory of this process."""
 
     _times: dict[str, deque[datetime]] = field(default_factory=dict[str, deque[datetime]])
 
@@ -70,6 +72,27 @@ class MinuteRates:
             return True
         times.append(now)
         return False
+
+    def give_back(self, hook: Hook, counted: datetime) -> None:
+        """Count no longer a delivery that was counted at this time."""
+        times = self._times[hook.name]
+        if counted in times:  # it may have been pushed out
+            times.remove(counted)
+
+
+@dataclass(slots=True)
+class RecentIds:
+    """The ids of the last stored deliveries, in the memory of this process: who repeats one costs the store nothing."""
+
+    _until: dict[tuple[str, str], datetime] = field(default_factory=dict[tuple[str, str], datetime])
+
+    def has(self, hook: Hook, ids: Sequence[str], now: datetime) -> bool:
+        return any(self._until.get((hook.name, each), now) > now for each in ids)
+
+    def note(self, hook: Hook, id_: str, now: datetime) -> None:
+        if len(self._until) >= MAX_RECENT:
+            del self._until[next(iter(self._until))]
+        self._until[hook.name, id_] = now + RECENT
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +105,7 @@ class Receiver:
     telemetry: Telemetry
     body_s: float = 5.0
     _rates: MinuteRates = field(default_factory=MinuteRates)
+    _recent: RecentIds = field(default_factory=RecentIds)
     _reading_large: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_AT_ONCE))
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
 
@@ -138,12 +162,22 @@ class Receiver:
             end = RequestEnd.UNSIGNED if reading.status == 401 else RequestEnd.INVALID
             end = RequestEnd.EXPIRED if reading.is_old else end
             return Response(reading.status, reading.told, end, reading.why)
-        if self._rates.is_reached(hook, now):  # only what is genuine counts: else anyone could use up the rate
-            why = texts.RATE_REACHED.format(rate=hook.rate)
-            return Response(429, texts.TOLD_RATE, RequestEnd.LIMITED, why, _RETRY)
         if isinstance(reading, Ignored):
             return Response(200, texts.TOLD_IGNORED, RequestEnd.ACCEPTED)
-        return await self._store(hook, reading, now)
+        if self._recent.has(hook, reading.ids, now):
+            return Response(200, texts.TOLD_DUPLICATE, RequestEnd.REPEATED)
+        # Only what is stored counts: else those who forge a delivery, or repeat one, could use up the rate.
+        if self._rates.is_reached(hook, now):
+            why = texts.RATE_REACHED.format(rate=hook.rate)
+            return Response(429, texts.TOLD_RATE, RequestEnd.LIMITED, why, _RETRY)
+        is_stored = False
+        try:
+            response = await self._store(hook, reading, now)
+            is_stored = response.status == 202
+        finally:
+            if not is_stored:
+                self._rates.give_back(hook, now)
+        return response
 
     async def _store(self, hook: Hook, event: Event, now: datetime) -> Response:
         new = NewWebhookEvent(event.hook, event.ids, event.text, event.key, event.closes)
@@ -152,6 +186,8 @@ class Receiver:
             added = await self.events.add(new, now, run_at, MAX_WAITING)
         except StoreError as error:
             return Response(503, texts.TOLD_UNSTORED, RequestEnd.UNAVAILABLE, str(error), _RETRY)
+        if added is not EventAdded.FULL:
+            self._recent.note(hook, event.ids[0], now)
         match added:
             case EventAdded.STORED:
                 return Response(202, texts.TOLD_STORED, RequestEnd.ACCEPTED)

@@ -27,6 +27,7 @@ from tests.patience import PATIENCE_S
 HOOKS = hooks_of(
     alerts='preset = "alertmanager"\nchannel = "discord:1"\nper_minute = 5\n',
     plain='preset = "json"\nchannel = "discord:1"\nquiet = "00:00-23:59"\n',
+    limited='preset = "json"\ntext = "{{ payload.text }}"\nchannel = "discord:1"\nper_minute = 2\n',
     repo='preset = "github"\nchannel = "discord:1"\n',
 )
 BODY = b'{"text": "hello"}'
@@ -42,8 +43,10 @@ class Door:
     ends: list[tuple[str, RequestEnd]] = field(default_factory=list[tuple[str, RequestEnd]])
     is_full: bool = False
     is_broken: bool = False
+    lookups: int = 0
 
     async def add(self, new: NewWebhookEvent, now: datetime, run_at: datetime, limit: int) -> EventAdded:  # noqa: ARG002 -- the port's
+        self.lookups += 1
         if self.is_broken:
             raise StoreUnavailable("The database is away.")
         if self.is_full:
@@ -225,6 +228,32 @@ async def test_genuine_deliveries_above_the_rate_are_refused_and_forged_ones_use
         assert await opened.send("plain") == 202, "each hook has its own rate"
         await opened.clock.advance(61.0)
         assert await opened.send("alerts", bodies[6]) == 202
+
+
+async def test_repeated_and_ignored_deliveries_use_none_of_the_rate() -> None:
+    async with door() as opened:
+        assert [await opened.send("limited") for _ in range(10)] == [202] + [200] * 9
+        assert [await opened.send("limited", b"{}", id_=str(number)) for number in range(10)] == [200] * 10
+        assert [await opened.send("limited", id_=id_) for id_ in ("11", "12")] == [202, 429]
+
+
+async def test_what_the_store_refuses_uses_none_of_the_rate() -> None:
+    async with door() as opened:
+        opened.is_full = True
+        assert [await opened.send("limited", id_="1") for _ in range(3)] == [503] * 3
+        opened.is_full, opened.is_broken = False, True
+        assert [await opened.send("limited", id_="1") for _ in range(3)] == [503] * 3
+        opened.is_broken = False
+        assert [await opened.send("limited", id_=id_) for id_ in ("1", "2", "3")] == [202, 202, 429]
+
+
+async def test_a_delivery_that_is_repeated_often_is_looked_up_once_and_in_the_store_after_an_hour() -> None:
+    async with door() as opened:
+        assert [await opened.send("plain") for _ in range(5)] == [202, 200, 200, 200, 200]
+        assert opened.lookups == 1
+        await opened.clock.advance(3601.0)
+        assert [await opened.send("plain") for _ in range(5)] == [200] * 5
+        assert opened.lookups == 2
 
 
 async def test_refusals_are_logged_once_a_minute_for_each_hook_and_reason(caplog: pytest.LogCaptureFixture) -> None:
