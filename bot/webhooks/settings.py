@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from bot.settings import parsers
-from bot.settings.declaration import Secrecy, Section, Sensitivity, setting
+from bot.settings.declaration import RUNS_CODE, Secrecy, Section, Sensitivity, setting
 from bot.settings.sources import named_file
 from bot.webhooks.config import Hook, beside, parse_file
 
@@ -26,7 +26,7 @@ class WebhookSettings:
             "The file that lists incoming webhooks (docs/webhooks.md). They arrive at COGENCY_HTTP. Default: none."
         ),
         example="hooks.toml",
-        sensitivity=Sensitivity(secrecy=Secrecy.FILE),
+        sensitivity=Sensitivity(secrecy=Secrecy.FILE, runs_code=RUNS_CODE.runs_code),
     )
 
 

@@ -710,7 +710,8 @@ def test_a_file_that_came_with_a_clone_runs_nothing(tmp_path: Path, version: str
     git(repository, "add", "--force", str(dotenv))
     if version == "3":
         git(repository, "update-index", "--skip-worktree", str(dotenv))  # makes entries longer
-    for setting in ("COGENCY_MCP=mcp.json", "COGENCY_PLUGINS=/srv/one", "COGENCY_TOOLS=a.py", "COGENCY_HOOKS=a.py"):
+    run = ("COGENCY_MCP=mcp.json", "COGENCY_PLUGINS=/srv/one", "COGENCY_TOOLS=a.py", "COGENCY_HOOKS=a.py")
+    for setting in (*run, "COGENCY_OUTGOING_WEBHOOKS=out.toml", "COGENCY_WEBHOOKS=hooks.toml"):
         dotenv_with(place, f"{setting}\n")
         assert "That file is part of a git repository" in refusal({}, dotenv)
         name, _, value = setting.partition("=")
