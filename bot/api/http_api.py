@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -37,7 +38,7 @@ from bot.api.wire import (
     whole_answer,
 )
 from bot.chat.backoff import OncePerMinute
-from bot.chat.http_routes import RequestRefused, read_body
+from bot.chat.http_routes import RequestRefused, read_body, run_for_body
 from bot.chat.telemetry import RequestEnd, RequestHandled
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ class HttpApi:
         _require_method(scope, "POST")
         if not token.allows(TokenScope.ASK):
             raise forbidden(api_texts.NO_SCOPE.format(scope=TokenScope.ASK))
-        question = read_request(ENDPOINTS[path], await _body(scope, receive))
+        body = await _body(scope, receive)
+        question = await run_for_body(partial(read_request, ENDPOINTS[path]), body)
         await self._ask(token, question, receive, send)
 
     async def _authenticate(self, scope: "Scope") -> ApiToken:

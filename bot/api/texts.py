@@ -55,10 +55,17 @@ NO_JSON_TYPE = "Send JSON, with the header Content-Type: application/json."
 NO_JSON = "The body is not valid JSON in UTF-8."
 NO_OBJECT = "The body must be a JSON object."
 TOO_DEEP = "The JSON is nested more than {depth} levels deep."
+MANY_PARTS = (
+    "The body has more than {limit:,} of the characters {{ and [. Send fewer messages, or use a conversation, whose "
+    "history the bot has."
+)
 MISSING = "Missing required field: {param}."
 NO_TEXT = "{param} must be a string."
 NO_FLAG = "{param} must be true or false."
-NO_METADATA = "metadata must be an object whose values are strings."
+NO_METADATA = (
+    "metadata must be an object with up to {pairs} keys of up to {key} characters, whose values are strings of up to "
+    "{value} characters."
+)
 NO_MESSAGES = "{param} must be a list with at least one message."
 NO_MESSAGE = "{param} must be a message with a role and a content. Calls and results of tools are not supported."
 NO_ROLE = "The role of {param} must be one of {roles}."

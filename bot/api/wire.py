@@ -22,12 +22,16 @@ from agent.events import Outcome
 from agent.messages import Json, Usage, is_too_deep
 from agent.protocol.json_text import sane_text
 from bot.api import texts as api_texts
+from bot.chat.http_routes import MAX_BRACKETS, has_too_many_parts
 
 USUAL_MODEL: Final = "cogency"  # The name of the model that the bot uses without a choice
 MAX_DEPTH: Final = 32  # Of a request: a message with parts needs six
 MAX_QUESTION_CHARS: Final = 100_000  # Longer than any model's context has room for beside the rest
 MAX_EARLIER: Final = 100  # Messages: the last ones; more do not fit into the context
 MAX_NAME_CHARS: Final = 200  # Of a model
+MAX_PAIRS: Final = 16  # Of metadata, as OpenAI limits them
+MAX_KEY_CHARS: Final = 64
+MAX_VALUE_CHARS: Final = 512
 _CONVERSATION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 _RESPONSE: Final = re.compile(r"resp_([A-Za-z0-9][A-Za-z0-9_-]{0,63})\.[0-9a-f]{32}", re.ASCII)
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text", "refusal"})
@@ -138,6 +142,9 @@ def read_request(endpoint: Endpoint, body: bytes) -> ApiQuestion:
 
 
 def _read_object(body: bytes) -> Body:
+    if has_too_many_parts(body):
+        raise ApiError(400, api_texts.MANY_PARTS.format(limit=MAX_BRACKETS))
+
     def no_number(name: str) -> float:
         raise ValueError(name)
 
@@ -177,9 +184,19 @@ def _metadata(fields: Body) -> dict[str, str]:
     value = fields.get("metadata")
     if value is None:
         return {}
-    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
-        raise ApiError(400, api_texts.NO_METADATA, param="metadata")
-    return {name: str(one) for name, one in value.items()}
+    if not isinstance(value, dict) or len(value) > MAX_PAIRS:
+        raise _no_metadata()
+    metadata = dict[str, str]()
+    for name, one in value.items():
+        if not isinstance(one, str) or len(name) > MAX_KEY_CHARS or len(one) > MAX_VALUE_CHARS:
+            raise _no_metadata()
+        metadata[name] = one
+    return metadata
+
+
+def _no_metadata() -> ApiError:
+    why = api_texts.NO_METADATA.format(pairs=MAX_PAIRS, key=MAX_KEY_CHARS, value=MAX_VALUE_CHARS)
+    return ApiError(400, why, param="metadata")
 
 
 def _conversation(value: Json) -> str:

@@ -6,9 +6,9 @@ Rules
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent.errors import CogencyError
 from bot.chat.texts import operating as operating_texts
@@ -16,7 +16,10 @@ from bot.chat.texts import operating as operating_texts
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+T = TypeVar("T")
 BODY_BYTES: Final = 1_048_576
+LARGE_BYTES: Final = 65_536  # Parsing more holds the event loop for longer than others should wait
+MAX_BRACKETS: Final = 20_000  # { and [ of a JSON body, those in its texts included
 BODY_S: Final = 5.0  # For a whole body: programs send theirs at once
 HEADERS: Final = (
     (b"cache-control", b"no-store"),
@@ -65,6 +68,16 @@ async def read_body(scope: "Scope", receive: "Receive", *, limit: int = BODY_BYT
                     return bytes(body)
     except TimeoutError:
         raise RequestRefused(408, operating_texts.BODY_TOO_SLOW) from None
+
+
+def has_too_many_parts(body: bytes) -> bool:
+    """Return whether a JSON body may have so many objects and lists that parsing it is slow. Call this first."""
+    return body.count(b"{") + body.count(b"[") > MAX_BRACKETS
+
+
+async def run_for_body(read: Callable[[bytes], T], body: bytes) -> T:
+    """Return `read(body)`; a large body is read beside the event loop. Raises what `read` raises."""
+    return await asyncio.to_thread(read, body) if len(body) > LARGE_BYTES else read(body)
 
 
 def is_from_public_site(status: int, headers: Mapping[str, str]) -> bool:

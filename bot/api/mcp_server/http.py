@@ -34,7 +34,7 @@ from bot.api.mcp_server.server import Context
 from bot.api.mcp_server.service import PersonalTools
 from bot.api.tokens import bearer_of
 from bot.chat.backoff import OncePerMinute
-from bot.chat.http_routes import RequestRefused, read_body
+from bot.chat.http_routes import MAX_BRACKETS, RequestRefused, has_too_many_parts, read_body, run_for_body
 from bot.chat.telemetry import RequestEnd, RequestHandled, Telemetry
 
 if TYPE_CHECKING:
@@ -246,7 +246,9 @@ async def _body(scope: "Scope", receive: "Receive") -> bytes:
     except RequestRefused as refused:
         ends = {408: RequestEnd.TOO_SLOW, 413: RequestEnd.TOO_LARGE}
         raise _Refusal(refused.status, ends.get(refused.status, RequestEnd.INVALID), str(refused)) from None
-    if is_too_deep(body.decode(errors="replace"), MAX_DEPTH):
+    if has_too_many_parts(body):
+        raise _Refusal(400, RequestEnd.INVALID, texts.MESSAGE_OF_MANY_PARTS.format(limit=MAX_BRACKETS))
+    if await run_for_body(lambda read: is_too_deep(read.decode(errors="replace"), MAX_DEPTH), body):
         raise _Refusal(400, RequestEnd.INVALID, texts.MESSAGE_TOO_DEEP)
     return body
 

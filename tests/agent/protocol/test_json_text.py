@@ -2,6 +2,7 @@
 
 import gc
 import json
+import tracemalloc
 from ast import literal_eval
 
 import pytest
@@ -141,3 +142,14 @@ def test_brackets_in_strings_and_side_by_side_are_not_deep() -> None:
     assert READER.read(json.dumps(many)) == [many]
     assert not is_too_deep(json.dumps(many), 3)
     assert is_too_deep(json.dumps([[[[]]]]), 3)
+
+
+@pytest.mark.parametrize("char", ["[", "\\n", '\\"'])
+def test_the_depth_of_a_long_string_is_found_in_little_memory(char: str) -> None:
+    text = "[" + '"' + char * 1_000_000 + '"' + ',""' * 300
+    tracemalloc.start()
+    try:
+        assert not is_too_deep("[]" * 10 + text, 2)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()

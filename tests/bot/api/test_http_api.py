@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -128,3 +130,23 @@ async def test_a_client_that_leaves_stops_its_turn_and_is_sent_nothing_more(stre
     assert (client.status == 0) or streams
     assert turns.asking is not None
     assert len(turns.asking.replies) == 0
+
+
+class CountingExecutor(ThreadPoolExecutor):
+    """Counts what runs beside the event loop."""
+
+    submitted = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        self.submitted += 1
+        return super().submit(fn, *args, **kwargs)
+
+
+async def test_a_large_body_is_read_beside_the_event_loop() -> None:
+    executor = CountingExecutor(1)
+    asyncio.get_running_loop().set_default_executor(executor)
+    api, scope = await _opened(SlowTurns())
+    for chars, submitted in ((10, 0), (100_000, 1)):
+        client = Connection({"model": "cogency", "input": [], "instructions": "x" * chars})
+        await api(scope, client.receive, client.send)
+        assert (client.status, executor.submitted) == (400, submitted)

@@ -23,6 +23,7 @@ from bot.api.wire import (
     read_request,
     whole_answer,
 )
+from bot.chat.http_routes import MAX_BRACKETS
 from tests.examples import examples
 
 CHAT, RESPONSES = Endpoint.CHAT, Endpoint.RESPONSES
@@ -103,6 +104,9 @@ def test_what_only_tunes_a_model_or_is_unknown_has_no_effect() -> None:
         ({"metadata": {"conversation": ""}}, "conversation"),
         ({"metadata": {"conversation": "x" * 65}}, "conversation"),
         ({"metadata": ["conversation"]}, "metadata"),
+        ({"metadata": {str(number): "x" for number in range(17)}}, "metadata"),
+        ({"metadata": {"x" * 65: "x"}}, "metadata"),
+        ({"metadata": {"x": "x" * 513}}, "metadata"),
         ({"tools": [{"type": "function"}]}, "tools"),
         ({"n": 2}, "n"),
         ({"logprobs": True}, "logprobs"),
@@ -115,6 +119,21 @@ def test_what_is_missing_wrong_or_not_offered_is_named(fields: dict[str, Any], p
         chat(**fields)
     assert (refused.value.status, refused.value.param) == (400, param)
     assert str(refused.value)
+
+
+def test_as_much_metadata_as_openai_takes_comes_back() -> None:
+    metadata = {f"{number:064}": "x" * 512 for number in range(16)}
+    assert chat(metadata=metadata).metadata == metadata
+
+
+@pytest.mark.parametrize("part", [b"{},", b"[],", b'"{[",'])
+def test_a_body_of_very_many_parts_is_refused_before_it_is_parsed(part: bytes) -> None:
+    body = b'{"model": "cogency", "other": [' + part * MAX_BRACKETS + b"0]"
+    with pytest.raises(ApiError, match="20,000") as refused:
+        read_request(CHAT, body)  # is not JSON either, which nobody has looked at
+    assert refused.value.status == 400
+    fewer = b'{"other": [' + b"{}," * (MAX_BRACKETS - 4) + b'0], "model": "cogency", "messages": ['
+    assert read_request(CHAT, fewer + json.dumps(HI).encode() + b"]}").text == "Hi"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from bot.api.mcp_server import texts
 from bot.api.mcp_server.http import MAX_REQUESTS, HttpClients, McpHttp
 from bot.api.mcp_server.server import mcp_server
 from bot.api.mcp_server.service import PersonalTools
-from bot.chat.http_routes import BODY_BYTES, HttpRoutes, PublicSite
+from bot.chat.http_routes import BODY_BYTES, MAX_BRACKETS, HttpRoutes, PublicSite
 from bot.chat.telemetry import RequestHandled, TelemetryEvent
 from bot.chat.web_server import serving
 from tests.fakes.clock import NOON, FakeClock
@@ -205,7 +205,8 @@ async def test_a_token_lists_and_calls_the_tools_of_its_scopes(site: Site, secre
         (415, "invalid", {"content_type": "text/plain"}),
         (415, "invalid", {"content_encoding": "gzip"}),
         (413, "too_large", {"body": b" " * (BODY_BYTES + 1)}),
-        (400, "invalid", {"body": b"[" * 100_000}),
+        (400, "invalid", {"body": b"[" * 1_000}),
+        (400, "invalid", {"body": b"[" + b"{}," * MAX_BRACKETS + b"0]"}),
     ],
 )
 async def test_what_nobody_should_answer_is_refused_with_a_sentence(
@@ -262,6 +263,11 @@ async def test_a_token_has_a_bounded_number_of_requests_at_a_time(site: Site) ->
     user.answered.set()
     assert all("You asked: x" in response.text for response in await asyncio.gather(*asking))
     assert MAX_REQUESTS > 8
+
+
+async def test_a_message_of_very_many_parts_is_refused_before_it_is_parsed(site: Site) -> None:
+    response = await site.request(body=b"{}," * (MAX_BRACKETS + 1))
+    assert "20,000" in response.json()["error"]["message"]
 
 
 async def test_a_question_whose_client_goes_away_is_stopped(site: Site) -> None:
