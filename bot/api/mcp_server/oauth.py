@@ -5,7 +5,8 @@ Rules
   they registered. So anybody can register any name, and pages show it as unverified, beside the address to which the
   browser returns.
   A browser returns only to an address of the program's id, character by character: with TLS, on the same machine, or of
-  an application (`cursor://…`).
+  an application (`cursor://…`). On the same machine the port may differ (RFC 8252, 7.3): a program gets a free one each
+  time.
 """
 
 import json
@@ -43,6 +44,7 @@ _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{1,40}", re.ASCII)
 _HOST: Final = re.compile(r"[a-z0-9.-]{1,253}|\[[0-9a-f:]{2,45}\]", re.ASCII)
 _APPLICATION_HOST: Final = re.compile(r"[A-Za-z0-9._-]{0,253}", re.ASCII)
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_LOOPBACK_PORT: Final = re.compile(r"(http://(?:127\.0\.0\.1|localhost|\[::1\])):[0-9]{1,5}(?![^/?])", re.ASCII)
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 # Schemes of browsers, in which an address does not lead to an application, or leads there unprotected.
@@ -166,10 +168,11 @@ def read_form(text: str) -> dict[str, str]:
 
 
 def read_redirect(fields: Mapping[str, str]) -> tuple[OAuthClient, str]:
-    """Return the program, and the address to which errors may be sent. Raises OAuthError; that is shown instead."""
+    """Return the program, and the address to which the browser returns. Raises OAuthError."""
     client = read_client(fields.get("client_id", ""))
     redirect = fields.get("redirect_uri", client.redirects[0] if len(client.redirects) == 1 else "")
-    if redirect not in client.redirects:
+    registered = redirect in client.redirects or _any_port(redirect) in map(_any_port, client.redirects)
+    if not registered or not _is_allowed(redirect):
         raise OAuthError("invalid_request", texts.OTHER_REDIRECT)
     return client, redirect
 
@@ -214,9 +217,17 @@ def returned(redirect: str, address: str, state: str, **fields: str) -> str:
 
 
 def origin_of(redirect: str) -> str:
-    """Return the part of an address that a page's policy can name: "https://x.example", "cursor:"."""
+    """Return the part of an address that people are shown: "https://x.example", "cursor:"."""
     parts = urlsplit(redirect)
     return f"{parts.scheme}://{parts.netloc}" if parts.scheme in {"http", "https"} else f"{parts.scheme}:"
+
+
+def policy_source_of(redirect: str) -> str:
+    """Return what a page's policy names for an address: its origin, or its scheme if the host is an IPv6 address, which
+    policies cannot name.
+    """
+    origin = origin_of(redirect)
+    return f"{urlsplit(redirect).scheme}:" if "[" in origin else origin
 
 
 def _texts(value: object) -> list[str]:
@@ -257,6 +268,12 @@ def _is_allowed(redirect: str) -> bool:
         case scheme:
             is_plain = _SCHEME.fullmatch(scheme) is not None and _APPLICATION_HOST.fullmatch(parts.netloc) is not None
             return is_plain and redirect.startswith(f"{scheme}://") and scheme not in _NO_APPLICATION
+
+
+def _any_port(redirect: str) -> str:
+    """Return an address on the same machine without its port; any other address as it is."""
+    found = _LOOPBACK_PORT.match(redirect)
+    return redirect if found is None else f"{found[1]}{redirect[found.end() :]}"
 
 
 def _listed(scopes: Collection[TokenScope]) -> list[Json]:

@@ -5,16 +5,17 @@ Rules
   With `no-referrer` a browser would say `Origin: null` of the page's own form, as it does of a sandboxed page's.
   A wrong code leads back to the page. Their number in a minute is limited for everybody together: too high to keep
   people from signing in, and too low to find one of 2^60 codes.
-  A request that names no registered program, or another address than the program's, is answered here: no browser is
-  sent to an address that nobody has checked.
+  A wrong request is answered here: anybody can register a program with any address, so no browser is sent to one
+  before its person has chosen Allow or Deny.
 """
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
 from html import escape
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from agent.admission_terms import Rate, Whose
@@ -31,6 +32,7 @@ from bot.api.tokens import TokenRequest, TokenService
 from bot.chat.access.admission import MINUTE, RateCounter
 from bot.chat.http_routes import RequestRefused, read_body
 from bot.chat.telemetry import RequestEnd, RequestHandled, Telemetry
+from bot.chat.texts.formatting import counted
 from bot.chat.web_page import page
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 ENDPOINT: Final = "oauth"  # In telemetry
 WRONG_CODES_A_MINUTE: Final = 1_000  # Of 2^60, by everybody together
+REGISTRATIONS_A_MINUTE: Final = 1_000  # By everybody together. Nothing is stored of them; each costs a millisecond
+_STYLE_ONLY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 _NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
@@ -62,6 +66,7 @@ class OAuthSite:
     clock: Clock
     telemetry: Telemetry
     wrong_codes: RateCounter = field(default_factory=lambda: _by_everybody(WRONG_CODES_A_MINUTE))
+    registrations: RateCounter = field(default_factory=lambda: _by_everybody(REGISTRATIONS_A_MINUTE))
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         try:
@@ -87,26 +92,33 @@ class OAuthSite:
             case ("GET", path) if path in {oauth.RESOURCE_METADATA, f"{oauth.RESOURCE_METADATA}{oauth.RESOURCE}"}:
                 return _json(oauth.resource_metadata(self.address, self.scopes))
             case ("POST", oauth.REGISTER):
-                body = await read_body(scope, receive, limit=oauth.MAX_FORM_BYTES)
-                return _json(oauth.register(body), 201)
+                return await self._registered(scope, receive)
             case ("POST", oauth.TOKEN):
                 return await self._token(await _form(scope, receive))
             case ("GET", oauth.AUTHORIZE):
-                return self._page(scope["query_string"].decode("latin-1"), texts.SIGN_IN_HOW)
+                return self._opened(scope["query_string"].decode("latin-1"))
             case ("POST", oauth.AUTHORIZE):
                 return await self._entered(scope, await _form(scope, receive))
             case _:
                 raise RequestRefused(404, texts.NO_SUCH_PATH)
 
-    def _page(self, query: str, note: str) -> _Response:
-        """Return the page that asks for a code, or the way back with an error. Raises OAuthError."""
-        fields = oauth.read_form(query)
-        _, redirect = oauth.read_redirect(fields)
+    async def _registered(self, scope: "Scope", receive: "Receive") -> _Response:
+        """Register a program. Raises OAuthError."""
+        now = self.clock.now()
+        if (reached := await self.registrations.obstacle("", "", now)) is not None:
+            error = OAuthError("temporarily_unavailable", texts.TOO_MANY_REGISTRATIONS)
+            wait = ("retry-after", str(ceil((reached.free_at - now).total_seconds())))
+            return replace(_error(429, error, RequestEnd.LIMITED), headers=(wait,))
+        return _json(oauth.register(await read_body(scope, receive, limit=oauth.MAX_FORM_BYTES)), 201)
+
+    def _opened(self, query: str) -> _Response:
+        """Return the page that asks for a code, or one that says what is wrong with the program's request."""
         try:
-            asked = oauth.read_authorization(fields, query, self.address, self.scopes)
+            asked = oauth.read_authorization(oauth.read_form(query), query, self.address, self.scopes)
         except OAuthError as error:
-            return self._back(redirect, fields.get("state", ""), error=error.code, error_description=str(error))
-        return _page(asked, note)
+            shown = page(texts.SIGN_IN_WRONG.format(why=escape(str(error)), code=escape(error.code)))
+            return _Response(400, shown, headers=(("content-security-policy", _STYLE_ONLY),), end=RequestEnd.INVALID)
+        return self._page(asked, texts.SIGN_IN_HOW)
 
     async def _entered(self, scope: "Scope", form: dict[str, str]) -> _Response:
         """Answer the form of the page: send the browser back with a grant. Raises OAuthError and StoreError."""
@@ -118,11 +130,11 @@ class OAuthSite:
         if "deny" in form:
             return self._back(asked.redirect, asked.state, error="access_denied")
         if self.wrong_codes.reached("", "", self.clock.now()) is not None:
-            return _page(asked, texts.TOO_MANY_CODES, RequestEnd.LIMITED, 429)
+            return self._page(asked, texts.TOO_MANY_CODES, RequestEnd.LIMITED, 429)
         person = await self.sign_ins.person_of(form.get("code", ""))
         if person is None:
             self.wrong_codes.count("", "", self.clock.now())
-            return _page(asked, texts.WRONG_CODE, RequestEnd.UNSIGNED, 401)
+            return self._page(asked, texts.WRONG_CODE, RequestEnd.UNSIGNED, 401)
         wanted = GrantRequest(asked.client.id, asked.redirect, asked.challenge, asked.scopes)
         return self._back(asked.redirect, asked.state, code=await self.sign_ins.grant(person, wanted))
 
@@ -155,6 +167,23 @@ class OAuthSite:
             }
         )
 
+    def _page(
+        self, asked: Authorization, note: str, end: RequestEnd = RequestEnd.ACCEPTED, status: int = 200
+    ) -> _Response:
+        scopes = "".join(f"<li>{texts.SCOPE_SAYS[scope]}</li>" for scope in oauth.SCOPES if scope in asked.scopes)
+        body = texts.SIGN_IN_PAGE.format(
+            name=escape(asked.client.name),
+            redirect=escape(oauth.origin_of(asked.redirect)),
+            scopes=scopes,
+            lasts=counted(self.days, "day", "days"),
+            note=note,
+            action=oauth.AUTHORIZE,
+            request=escape(asked.query),
+        )
+        policy = f"{_STYLE_ONLY}; form-action 'self' {oauth.policy_source_of(asked.redirect)}"
+        headers = (("content-security-policy", policy), ("referrer-policy", "same-origin"))
+        return _Response(status, page(body), headers=headers, end=end)
+
     def _back(self, redirect: str, state: str, **fields: str) -> _Response:
         where = oauth.returned(redirect, self.address, state, **fields)
         return _Response(303, headers=(("location", where),))
@@ -178,21 +207,3 @@ def _json(body: JsonObject, status: int = 200) -> _Response:
 def _error(status: int, error: OAuthError, end: RequestEnd = RequestEnd.INVALID) -> _Response:
     body = json.dumps({"error": error.code, "error_description": str(error)})
     return _Response(status, body, "application/json", end=end)
-
-
-def _page(asked: Authorization, note: str, end: RequestEnd = RequestEnd.ACCEPTED, status: int = 200) -> _Response:
-    scopes = "".join(f"<li>{texts.SCOPE_SAYS[scope]}</li>" for scope in oauth.SCOPES if scope in asked.scopes)
-    body = texts.SIGN_IN_PAGE.format(
-        name=escape(asked.client.name),
-        redirect=escape(oauth.origin_of(asked.redirect)),
-        scopes=scopes,
-        note=note,
-        action=oauth.AUTHORIZE,
-        request=escape(asked.query),
-    )
-    policy = (
-        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; "
-        f"form-action 'self' {oauth.origin_of(asked.redirect)}"
-    )
-    headers = (("content-security-policy", policy), ("referrer-policy", "same-origin"))
-    return _Response(status, page(body), headers=headers, end=end)

@@ -146,10 +146,15 @@ SCOPE_SAYS = {
 }
 SIGN_IN_PAGE = (
     "<h1>Sign in to Cogency</h1><p>An app that calls itself <b>{name}</b> wants to use Cogency as you. Your browser "
-    "will return to <b>{redirect}</b>. The app could then:</p><ul>{scopes}</ul><p>{note}</p>"
+    "will return to <b>{redirect}</b>. The app could then:</p><ul>{scopes}</ul><p>The access lasts {lasts}. To "
+    "end it earlier, write <code>/tokens</code> to Cogency.</p><p>{note}</p>"
     '<form method="post" action="{action}"><input type="hidden" name="request" value="{request}">'
     '<p><label>Code <input name="code" autocomplete="off" autofocus maxlength="40"></label></p>'
     "<p><button>Allow</button> <button name=deny value=1>Deny</button></p></form>"
+)
+SIGN_IN_WRONG = (
+    "<h1>The app cannot sign you in</h1><p>Its request is not valid, so nothing was allowed. You can close this "
+    "page.</p><p>For the developers of the app: {why} (<code>{code}</code>)</p>"
 )
 SIGN_IN_HOW = (
     "To allow this, write <code>/tokens sign-in</code> to Cogency in a direct message, and enter the code that you "
@@ -159,4 +164,5 @@ WRONG_CODE = (
     "This code is not valid, or has expired. To get a new one, write <code>/tokens sign-in</code> to Cogency in a "
     "direct message."
 )
+TOO_MANY_REGISTRATIONS = "Too many apps registered in the last minute. Try again later."
 TOO_MANY_CODES = "There were too many attempts. Try again in a minute."

@@ -136,7 +136,12 @@ def test_a_request_is_read_with_the_scopes_that_people_may_give() -> None:
     [
         ({"client_id": "app_x"}, "invalid_client"),
         ({"client_id": ""}, "invalid_client"),
-        ({"redirect_uri": "http://127.0.0.1:4001/back"}, "invalid_request"),
+        ({"redirect_uri": "http://localhost:4000/back"}, "invalid_request"),
+        ({"redirect_uri": "http://127.0.0.1:4001/other"}, "invalid_request"),
+        ({"redirect_uri": "http://127.0.0.1:99999/back"}, "invalid_request"),
+        ({"redirect_uri": "http://127.0.0.1:4001@evil.example/back"}, "invalid_request"),
+        ({"redirect_uri": "http://127.0.0.1:4001.evil.example/back"}, "invalid_request"),
+        ({"redirect_uri": "https://127.0.0.1:4001/back"}, "invalid_request"),
         ({"redirect_uri": f"{BACK}/more"}, "invalid_request"),
         ({"response_type": "token"}, "unsupported_response_type"),
         ({"response_type": ""}, "unsupported_response_type"),
@@ -153,6 +158,35 @@ def test_a_wrong_request_is_refused(changed: dict[str, str], code: str) -> None:
     with pytest.raises(OAuthError) as refused:
         oauth.read_authorization(request_of(**changed), "query", ADDRESS, ALL)
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
+@pytest.mark.parametrize(("before", "now"), [("", ":5000"), (":4000", ":5000"), (":4000", "")])
+def test_a_program_on_this_machine_may_listen_on_any_port(host: str, before: str, now: str) -> None:
+    client, redirect = registered(f"http://{host}{before}/back?a=b"), f"http://{host}{now}/back?a=b"
+    request = request_of(client_id=client, redirect_uri=redirect)
+    assert oauth.read_authorization(request, "query", ADDRESS, ALL).redirect == redirect
+
+
+@pytest.mark.parametrize("other", ["https://x.example:8444/back", "https://x.example/back"])
+def test_any_other_address_keeps_its_port(other: str) -> None:
+    client, redirect = registered("https://x.example:8443/back"), "https://x.example:8443/back"
+    assert oauth.read_redirect({"client_id": client, "redirect_uri": redirect})[1] == redirect
+    with pytest.raises(OAuthError):
+        oauth.read_redirect({"client_id": client, "redirect_uri": other})
+
+
+@pytest.mark.parametrize(
+    ("redirect", "source"),
+    [
+        (BACK, "http://127.0.0.1:4000"),
+        ("http://[::1]:4000/back", "http:"),
+        ("https://x.example/a", "https://x.example"),
+        ("cursor://x/y", "cursor:"),
+    ],
+)
+def test_a_policy_names_an_address_in_a_form_that_browsers_read(redirect: str, source: str) -> None:
+    assert oauth.policy_source_of(redirect) == source
 
 
 @pytest.mark.parametrize("text", ["a=1&a=2", "&".join(f"f{n}=1" for n in range(50)), "a=%ff"])

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import httpx2
 import pytest
@@ -14,7 +14,7 @@ from agent.messages import read_references
 from agent.ports.api_tokens import TokenScope
 from bot.api.mcp_server import texts
 from bot.api.mcp_server.oauth import AUTHORIZE, OAUTH, REGISTER, RESOURCE_METADATA, SERVER_METADATA, TOKEN
-from bot.api.mcp_server.oauth_http import WRONG_CODES_A_MINUTE, OAuthSite
+from bot.api.mcp_server.oauth_http import REGISTRATIONS_A_MINUTE, WRONG_CODES_A_MINUTE, OAuthSite
 from bot.api.sign_in import SignIns, challenge_of
 from bot.api.tokens import TokenService
 from bot.chat.http_routes import HttpRoutes, PublicSite
@@ -116,6 +116,7 @@ async def test_a_person_who_enters_their_code_gives_the_program_a_token_of_their
     page = await browser.open()
     assert (page.status_code, "My Editor" in page.text, "http://127.0.0.1:4000" in page.text) == (200, True, True)
     assert "erase" not in page.text, "it asked for one scope"
+    assert "The access lasts 30 days." in page.text
     code = await browser.site.sign_ins.new_code(ANN)
     back = returned(await browser.enter(page, code))
     assert (back["state"], back["iss"]) == ("s&s", ADDRESS)
@@ -227,11 +228,42 @@ async def test_a_browser_is_not_sent_to_an_address_that_nobody_registered(
         ({"resource": "https://other.example/mcp"}, "invalid_target"),
     ],
 )
-async def test_the_program_learns_what_was_wrong_with_its_request(
+async def test_no_browser_is_sent_on_before_its_person_has_chosen(
     browser: Browser, changed: dict[str, str], error: str
 ) -> None:
-    back = returned(await browser.open(**changed))
-    assert (back["error"], back["state"]) == (error, "s&s")
+    await browser.register("My Editor", "https://evil.example/", BACK)
+    shown = await browser.open(**changed)
+    assert (shown.status_code, "location" in shown.headers) == (400, False)
+    assert shown.headers["content-type"].startswith("text/html")
+    assert f"<code>{error}</code>" in shown.text
+    assert "default-src 'none'" in shown.headers["content-security-policy"]
+    sent = await browser.http.post(AUTHORIZE, data={"request": browser.query(**changed), "deny": "1"})
+    assert (sent.status_code, sent.json()["error"]) == (400, error)
+
+
+async def test_a_program_on_this_machine_gets_its_token_on_another_port(browser: Browser) -> None:
+    other = BACK.replace("4000", "4999")
+    page = await browser.open(redirect_uri=other)
+    assert page.headers["content-security-policy"].endswith("form-action 'self' http://127.0.0.1:4999")
+    back = await browser.enter(page, await browser.site.sign_ins.new_code(ANN))
+    assert back.headers["location"].startswith(f"{other}?")
+    grant = parse_qs(urlsplit(back.headers["location"]).query)["code"][0]
+    assert (await browser.exchange(grant, redirect_uri=other)).status_code == 200
+
+
+async def test_registrations_are_limited_and_say_when_to_try_again(browser: Browser) -> None:
+    clock = browser.site.clock
+    assert isinstance(clock, FakeClock)
+    for _ in range(REGISTRATIONS_A_MINUTE - 2):  # the fixture registered one
+        browser.site.registrations.count("", "", clock.now())
+    body = {"redirect_uris": [BACK]}
+    await clock.advance(20)
+    assert (await browser.http.post(REGISTER, json=body)).status_code == 201
+    refused = await browser.http.post(REGISTER, json=body)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "40")
+    assert refused.json()["error_description"] == texts.TOO_MANY_REGISTRATIONS
+    await clock.advance(40)
+    assert (await browser.http.post(REGISTER, json=body)).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -267,7 +299,6 @@ REQUESTS: list[tuple[int, str, str, dict[str, Any]]] = [
     (413, "POST", REGISTER, {"json": {"redirect_uris": [BACK], "client_name": "x" * 20_000}}),
     (400, "POST", REGISTER, {"json": {"redirect_uris": ["javascript:alert(1)"]}}),
     (400, "POST", TOKEN, {"data": {"grant_type": "password"}}),
-    (400, "GET", AUTHORIZE, {}),
 ]
 
 
