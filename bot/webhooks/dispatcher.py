@@ -170,8 +170,15 @@ class EventDispatcher:
         except CogencyError as error:
             if (more := self._logged.due(f"{hook.name} {error}", self.clock.monotonic())) is not None:
                 log.warning(texts.EVENT_DELAYED, hook.name, f"{error}{more}")
-            now = self.clock.now()
-            await self.events.put_off(event, now + min(max(now - event.received, FIRST_RETRY), LONGEST_RETRY))
+            await self._put_off(event)
+        except Exception:  # one event, or one hook, must not stop the others
+            log.exception(texts.EVENT_DELAYED, hook.name, texts.UNEXPECTED)
+            await self._put_off(event)
+
+    async def _put_off(self, event: WebhookEvent) -> None:
+        """The longer an event has waited, the later it is examined again."""
+        now = self.clock.now()
+        await self.events.put_off(event, now + min(max(now - event.received, FIRST_RETRY), LONGEST_RETRY))
 
     async def _post(self, event: WebhookEvent, hook: Hook) -> None:
         if self._pace.is_reached(hook.channel, self.clock.monotonic()):

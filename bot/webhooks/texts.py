@@ -8,6 +8,7 @@ from typing import Final
 TEMPLATE_LONG: Final = "it can have at most {most:,} characters"
 TEMPLATE_TOO_LONG: Final = "it takes too many steps for this payload: loop over fewer items, or read fewer fields"
 TEMPLATE_LOOPS_TEXT: Final = "a loop must iterate over a list or an object"
+TEMPLATE_CHARS: Final = "truncate needs a whole number of characters"
 TEMPLATE_FORBIDDEN: Final = "{what} cannot be used in a hook's template"
 TEMPLATE_RECURSION: Final = "a recursive loop"
 TEMPLATE_FILTER: Final = "there is no filter {name}; the filters are {known}"
@@ -65,6 +66,7 @@ ONE_PLACE: Final = (
     "set either secret_env (an environment variable with the secret) or secret_file (a file with the secret), but not "
     "both. `cogency hooks add` writes such a file."
 )
+NO_VARIABLE: Final = "secret_env must be the name of an environment variable, not the secret itself."
 EMPTY_FILE: Final = "{where} does not contain a secret. Put the secret there, or run `cogency hooks rotate {name}`."
 UNREADABLE: Final = "{error} Put the secret there, or run `cogency hooks rotate {name}`."
 MANY_KEYS: Final = "{where} contains more than {most} secrets. Keep only the current one, and at most one older one."
@@ -97,6 +99,7 @@ RATE_REACHED: Final = "there were more than {rate} in a minute (per_minute in ho
 TOO_MANY_WAIT: Final = "{most} events of this hook are waiting to be posted"
 EVENTS_DROPPED: Final = "%d webhook events were deleted, because they could not be posted for two days"
 EVENT_DELAYED: Final = "an event of the webhook %s is delayed: %s"
+UNEXPECTED: Final = "an unexpected error occurred"
 NOT_CONNECTED: Final = "its platform is not connected"
 SEVERAL_WORKSPACES: Final = (
     "several workspaces are connected; name one in hooks.toml, as in slack:T0123456789:C0123456789"

@@ -37,14 +37,19 @@ HOOKS = hooks_of(
 
 @dataclass
 class Workspace:
-    """A platform's places. `refusal`: why nothing can be posted; `is_away`: it does not answer."""
+    """A platform's places. `refusal`: why nothing can be posted; `is_away`: it does not answer.
+    `broken`: the webhook whose events meet a bug.
+    """
 
     source: str = "slack:T0001"
     refusal: str = ""
     is_away: bool = False
+    broken: str = ""
     targets: list[EventTarget] = field(default_factory=list[EventTarget])
 
     async def event(self, target: EventTarget) -> Incoming | NotAllowed:
+        if target.hook == self.broken:
+            raise KeyError("a bug")
         if self.is_away:
             raise CogencyError("Slack does not answer.")
         if self.refusal:
@@ -232,6 +237,22 @@ async def test_what_cannot_be_posted_now_waits_and_the_log_says_why(
         await CLOCK.advance(600.0)
         await here.dispatcher.work()
         assert len(await here.turns()) == 1
+
+
+async def test_an_event_that_meets_a_bug_is_put_off_and_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    async with desk() as here:
+        here.workspace.broken = "asks"
+        await here.report("asks", "a")
+        await here.report("plain", "b")
+        for _ in range(3):
+            await here.dispatcher.work()
+        assert [claim.incoming.hook for claim in await here.turns()] == ["plain"]
+        (record,) = [one for one in caplog.records if one.exc_info]
+        assert record.getMessage() == texts.EVENT_DELAYED % ("asks", texts.UNEXPECTED)
+        here.workspace.broken = ""
+        await CLOCK.advance(10.0)
+        await here.dispatcher.work()
+        assert [claim.incoming.hook for claim in await here.turns()] == ["asks"]
 
 
 async def test_a_channel_of_one_of_several_workspaces_has_to_be_named(caplog: pytest.LogCaptureFixture) -> None:
