@@ -102,8 +102,8 @@ def _of_text(change: Callable[[str], str]) -> Callable[[object], str]:
     return lambda value: change(_text(value))[:MAX_TEXT]
 
 
-def _join(values: object, between: str = ", ") -> str:
-    return between[:100].join(map(_text, _items_of(values)))[:MAX_TEXT]
+def _join(values: object, between: object = ", ") -> str:
+    return _text(between)[:100].join(map(_text, _items_of(values)))[:MAX_TEXT]
 
 
 def _items_of(values: object) -> Sequence[object]:
@@ -124,13 +124,15 @@ def _length(value: object) -> int:
     return len(value) if isinstance(value, (str, list, tuple, dict)) else 0  # pyright: ignore[reportUnknownArgumentType] -- of anything
 
 
-def _cut(value: object, chars: int = 200) -> str:
+def _cut(value: object, chars: object = 200) -> str:
+    if not isinstance(chars, int):
+        raise TemplateError(texts.TEMPLATE_CHARS)
     text = _text(value)
     return text if len(text) <= chars else text[: max(0, chars - 1)] + ELLIPSIS
 
 
-def _replace(value: object, old: str, new: str = "") -> str:
-    return _text(value).replace(old, new)[:MAX_TEXT] if old else _text(value)
+def _replace(value: object, old: object, new: object = "") -> str:
+    return _text(value).replace(_text(old), _text(new))[:MAX_TEXT] if _text(old) else _text(value)
 
 
 def _first(value: object) -> object:

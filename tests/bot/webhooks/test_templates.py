@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from agent.messages import Json
-from bot.webhooks.templates import MAX_OUTPUT, TemplateFailed, compiled, trimmed
+from bot.webhooks.templates import FILTERS, MAX_OUTPUT, TemplateFailed, compiled, trimmed
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=30),
@@ -135,6 +135,23 @@ def test_a_payload_mentions_and_links_nobody(text: str) -> None:
 def test_what_is_no_address_is_no_link(url: str) -> None:
     shown = rendered("{{ payload.url|url }}", {"url": url})
     assert shown == rendered("{{ payload.url }}", {"url": url})
+
+
+@given(st.sampled_from([*FILTERS]), st.sampled_from(["", "(payload.b)", "(payload.b, payload.c)"]), JSON, JSON, JSON)
+def test_a_filter_of_any_fields_is_filled_in_or_fails_as_a_template(
+    name: str, arguments: str, a: Json, b: Json, c: Json
+) -> None:
+    with suppress(TemplateFailed):
+        assert len(rendered(f"{{{{ payload.a|{name}{arguments} }}}}", {"a": a, "b": b, "c": c})) <= MAX_OUTPUT
+
+
+def test_a_filter_takes_arguments_from_a_payload() -> None:
+    payload: Json = {"a": ["x", "y"], "list": [1], "text": "api", "n": 1}
+    assert rendered("{{ payload.a|join(payload.list) }} {{ payload.text|replace('a', payload.n) }}", payload) == (
+        "x\\[1\\]y 1pi"
+    )
+    with pytest.raises(TemplateFailed, match="truncate needs a whole number"):
+        rendered("{{ payload.text|truncate(payload.list) }}", payload)
 
 
 @given(JSON)
