@@ -23,7 +23,7 @@ from typing import Final, TypeAlias, assert_never
 TOLERANCE: Final = timedelta(minutes=5)  # The usual one: clocks differ, and a retry is signed again
 MAX_SIGNATURES: Final = 10  # In one header: senders list a few while they change a secret
 MAX_HEADER: Final = 4_000  # Characters of a header that is read
-MIN_SECRET: Final = 16  # Characters; those that senders generate have 20 and more
+MIN_SECRET: Final = 16  # Characters, or bytes of a key in base64; those that senders generate have 20 and more
 STANDARD_PREFIX: Final = "whsec_"
 
 Headers: TypeAlias = Mapping[str, str]
@@ -138,9 +138,12 @@ def standard_key(secret: str) -> bytes:
     if not secret.startswith(STANDARD_PREFIX):
         raise ValueError(f"must begin with {STANDARD_PREFIX}")
     try:
-        return b64decode(secret.removeprefix(STANDARD_PREFIX), validate=True)
+        key = b64decode(secret.removeprefix(STANDARD_PREFIX), validate=True)
     except binascii.Error:
         raise ValueError(f"must be base64 after {STANDARD_PREFIX}") from None
+    if len(key) < MIN_SECRET:
+        raise ValueError(f"must be at least {MIN_SECRET} bytes in base64 after {STANDARD_PREFIX}")
+    return key
 
 
 def fault_of(scheme: Scheme, secret: str) -> str | None:

@@ -165,6 +165,8 @@ def test_a_new_secret_is_one_that_is_accepted(scheme: Scheme) -> None:
         (Scheme.BASIC, ":0123456789abcdef", "user:password"),
         (Scheme.STANDARD, "0123456789abcdef", "whsec_"),
         (Scheme.STANDARD, "whsec_!!!!!!!!!!!!!!!", "base64"),
+        (Scheme.STANDARD, "whsec_MDEyMzQ1Njc4OWFiY2Rl", "at least 16 bytes"),
+        (Scheme.STANDARD, "whsec_MDEyMzQ1Ng==", "at least 16 bytes"),
     ],
 )
 def test_a_weak_or_malformed_secret_has_a_fault(scheme: Scheme, secret: str, why: str) -> None:
