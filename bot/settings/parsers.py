@@ -25,6 +25,15 @@ _MODULE: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*")
 # Otherwise some parsers see the host in the brackets, and others what follows them.
 _BRACKETED: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](:\d{1,5})?", re.ASCII)
 
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
+_RANDOM: Final = 32  # Characters without an underscore: names have words
+
+
+def is_variable_name(text: str) -> bool:
+    """Return whether a text is the name of an environment variable, and not a secret in its place."""
+    looks_secret = text.startswith("whsec_") or (len(text) >= _RANDOM and "_" not in text)
+    return _VARIABLE.fullmatch(text) is not None and not looks_secret
+
 
 def url(*schemes: str) -> Callable[[str], str]:
     """Return a parser of addresses with one of these schemes and a host, without credentials or query.

@@ -22,7 +22,7 @@ from typing import Any, Final, NoReturn, cast
 from agent.errors import SettingsError
 from agent.spending import NANO, Money
 from bot.chat.texts.formatting import zone_names, zone_of
-from bot.settings.parsers import CHANNEL
+from bot.settings.parsers import CHANNEL, is_variable_name
 from bot.settings.secret import Secret
 from bot.webhooks import texts
 from bot.webhooks.presets import Preset, presets
@@ -203,6 +203,8 @@ class _Entry:
         if bool(variable) == bool(file):
             self.fail(texts.ONE_PLACE)
         if variable:
+            if not is_variable_name(variable):
+                self.fail(texts.NO_VARIABLE)
             where, value = variable, self.variables.get(variable, "")
         else:
             where = file

@@ -17,7 +17,7 @@ from typing import Final, cast
 from agent.errors import SettingsError
 from agent.outgoing import OutgoingEvent, Subscription
 from bot.chat.network.guard import Target, WebRefused, parse_target
-from bot.settings.parsers import PLACE
+from bot.settings.parsers import PLACE, is_variable_name
 from bot.webhooks.outgoing import texts
 from bot.webhooks.outgoing.signing import SigningSecret, parse_secret
 
@@ -25,7 +25,6 @@ MAX_ROWS: Final = 20  # Each has a worker of its own
 MAX_PLACES: Final = 1_000
 TABLE: Final = "webhook"
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,29}")
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 KEYS: Final = (
     "name",
     "url",
@@ -161,7 +160,7 @@ class _RowReader:
             raise self._error(texts.KEY_TWICE.format(first=by_variable, second=by_file))
         if by_variable in self._table:
             variable = self._text(by_variable)
-            if _VARIABLE.fullmatch(variable) is None:
+            if not is_variable_name(variable):
                 raise self._error(texts.BAD_VARIABLE.format(key=by_variable))
             where, text = variable, self._sources.variables.get(variable, "")
             if not text.strip():

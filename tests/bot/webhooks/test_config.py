@@ -99,6 +99,7 @@ def test_two_secrets_are_accepted_while_one_replaces_the_other() -> None:
         (f'[alerts]\n{LEAST}secret_file = "x"', "either secret_env"),
         (f"[alerts]\n{LEAST}".replace('secret_env = "ALERTS"', 'secret_file = "x"'), "cannot be read here"),
         (f"[alerts]\n{LEAST}".replace("ALERTS", "MISSING"), "MISSING does not contain a secret"),
+        (f"[alerts]\n{LEAST}".replace("ALERTS", SECRET), "secret_env must be the name of an environment variable"),
         (f"[alerts]\n{LEAST}".replace("ALERTS", "EMPTY"), "EMPTY does not contain a secret"),
         (f"[alerts]\n{LEAST}".replace("ALERTS", "SHORT"), "at least 16"),
         (f"[alerts]\n{LEAST}".replace("ALERTS", "THREE"), "more than 2 secrets"),
@@ -137,6 +138,13 @@ def test_a_mistake_is_an_error_that_says_what_to_do_and_shows_no_secret(text: st
     assert message.startswith("hooks.toml")
     assert SECRET not in message
     assert message.endswith(".")
+
+
+@pytest.mark.parametrize("secret", ["whsec_MDEyMzQ1Njc4OWFiY2RlZg", "a1" * 16, "A" * 101, "A-B", "Ä"])
+def test_a_secret_in_place_of_a_variables_name_is_not_repeated(secret: str) -> None:
+    with pytest.raises(SettingsError, match=r"secret_env must be the name of an environment variable") as refused:
+        parse(f"[alerts]\n{LEAST}".replace("ALERTS", secret))
+    assert secret not in str(refused.value)
 
 
 def test_a_secret_may_stand_in_a_file_beside_hooks_toml(tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ def changed(old: str, new: str) -> str:
         (changed('"CRM_SECRET"', '"NOT_SET"'), "secret_env names the environment variable NOT_SET, which is not set"),
         (changed('"CRM_SECRET"', '"EMPTY"'), "secret_env names the environment variable EMPTY, which is not set"),
         (changed('"CRM_SECRET"', f'"{SECRET}="'), "secret_env must be the name of an environment variable, not the"),
+        (changed('"CRM_SECRET"', f'"{SECRET}"'), "secret_env must be the name of an environment variable, not the"),
+        (changed('"CRM_SECRET"', f'"{"a1" * 16}"'), "secret_env must be the name of an environment variable, not the"),
         (ROW + 'secret_file = "old"', "secret_env and secret_file are both set; remove one of them"),
         (ROW + "places = []", "places must list between 1 and 1000 places"),
         (ROW + 'places = ["#general"]', "#general is not the ID of a place"),
