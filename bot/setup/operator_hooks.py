@@ -218,7 +218,10 @@ def _address(settings: Settings, name: str) -> str:
 
 def _write_secret(file: Path, value: str, *, replace: bool) -> None:
     """Write a file that only its owner can read. Raises Refused if it exists and is not to be replaced."""
-    file.parent.mkdir(mode=0o700, exist_ok=True)
+    folder = file.parent
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
     if not replace and file.exists():
         raise Refused(setup_texts.HOOK_SECRET_EXISTS.format(file=file))
     _replace(file, f"{value}\n")
@@ -228,7 +231,9 @@ def _replace(file: Path, content: str) -> None:
     """Write a whole file, or leave it as it was. A new one can be read by its owner only."""
     mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
     part = file.with_name(f".{file.name}.part")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
+    part.unlink(missing_ok=True)  # of a run that was killed, or a link that somebody put there
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(part, flags, 0o600), "w", encoding="utf-8") as opened:
         opened.write(content)
     part.chmod(mode)
     part.replace(file)

@@ -54,6 +54,20 @@ def test_an_added_webhook_is_one_that_the_bot_reads(tmp_path: Path, preset: str)
     assert (secret_file.stat().st_mode & 0o777, secret_file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
+def test_a_secret_is_written_through_no_link_and_only_its_owner_can_read_its_folder(tmp_path: Path) -> None:
+    folder, elsewhere, open_ = tmp_path / "hooks.secrets", tmp_path / "elsewhere", tmp_path / "open"
+    folder.mkdir(mode=0o755)
+    elsewhere.write_text("as it was")
+    open_.touch(0o666)
+    (folder / ".it.part").symlink_to(elsewhere)
+    (tmp_path / ".hooks.toml.part").hardlink_to(open_)
+    secret = add(settings_of(tmp_path), "it")
+    assert (elsewhere.read_text(), open_.read_text()) == ("as it was", "")
+    assert (folder / "it").read_text().strip() == secret
+    assert not (folder / "it").is_symlink()
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
 def test_another_one_leaves_the_file_as_it_was_but_for_its_end(tmp_path: Path) -> None:
     settings, file = settings_of(tmp_path), tmp_path / "hooks.toml"
     add(settings, "first")
