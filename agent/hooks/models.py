@@ -3,7 +3,8 @@ vendor, and put back in what comes.
 
 Rules
   The whole request is looked at each time: instructions, history, memory, the question, results, the tools' texts.
-  Pictures are not.
+  Pictures are not. The names in a tool's schema are not replaced, since vendors allow few characters there: a request
+  with a value in one is not sent.
   What a vendor gets back in its own form was written by it, and so holds placeholders. Where another session has
   written it, they may stand for other values: then the vendor gets the text instead.
 """
@@ -13,6 +14,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Final, cast
 
+from agent import texts
 from agent.embeddings import Embedded
 from agent.errors import ProviderError, ProviderUnavailable, RequestWithheld
 from agent.hooks.masking import Placeholders, Restoring
@@ -32,6 +34,18 @@ from agent.ports.model import (
 )
 
 REFUSED: Final = "The operator's before_model refused the request"
+IN_SCHEMA: Final = (
+    "A value that the operator's before_model hides is part of a name in the schema of the tool {tool}, so the request "
+    "was not sent. Rename it there, or do not hide the value"
+)
+_KEYWORDS: Final = frozenset(
+    """$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf anyOf
+    const contains contentEncoding contentMediaType default definitions dependentRequired dependentSchemas deprecated
+    description else enum examples exclusiveMaximum exclusiveMinimum format if items maxContains maxItems maxLength
+    maxProperties maximum minContains minItems minLength minProperties minimum multipleOf not oneOf pattern
+    patternProperties prefixItems properties propertyNames readOnly required then title type unevaluatedItems
+    unevaluatedProperties uniqueItems writeOnly""".split()  # noqa: SIM905 -- as a list, it takes sixty lines
+)
 FAILED: Final = "The operator's before_model failed, so the request was not sent. The log says why"
 WITHHELD: Final = "(withheld)"  # Embedded in place of a text that may not leave, so that the others are embedded
 
@@ -73,8 +87,8 @@ class HookedSession:
 
     async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
         tools = self._options.tools if self._session is None else ()
-        texts = (*_texts_of(messages), *_texts_of_tools(tools))
-        await _hide(self._hooks, self._placeholders, texts)
+        seen = (*_texts_of(messages), *_texts_of_tools(tools))
+        await _hide(self._hooks, self._placeholders, seen)
         if self._session is None:  # its options hold the tools' texts
             tools = tuple(map(self._hide_tool, tools))
             self._session = open_session(self._provider, replace(self._options, tools=tools))
@@ -118,18 +132,22 @@ class HookedSession:
         )
 
     def _hide_tool(self, tool: ToolSpec) -> ToolSpec:
-        schema = cast("dict[str, Json]", self._placeholders.hide_json(dict(tool.schema)))
-        return replace(tool, description=self._placeholders.hide(tool.description), schema=schema)
+        hide = self._placeholders.hide
+        names = [name for name in _names(dict(tool.schema)) if name not in _KEYWORDS]
+        if any(hide(name) != name for name in names):
+            raise ProviderUnavailable(f"{IN_SCHEMA.format(tool=hide(tool.name))}.", person=texts.HOOK_FAILED)
+        schema = cast("dict[str, Json]", self._placeholders.hide_json(dict(tool.schema), _KEYWORDS))
+        return replace(tool, description=hide(tool.description), schema=schema)
 
 
-async def _hide(hooks: Hooks, placeholders: Placeholders, texts: Sequence[str]) -> None:
+async def _hide(hooks: Hooks, placeholders: Placeholders, seen: Sequence[str]) -> None:
     """Let the hook see the texts of a request. Raises ProviderError if it may not be sent."""
-    hidden, use = await hooks.model(ModelRequest(tuple(texts)))
+    hidden, use = await hooks.model(ModelRequest(tuple(seen)))
     if isinstance(hidden, Refuse):
         if use.end is HookEnd.FAILED:
             raise ProviderUnavailable(f"{FAILED}.", person=hidden.sentence)
         raise RequestWithheld(f"{REFUSED}.", quoted=hidden.sentence, person=hidden.sentence)
-    placeholders.add(hidden.values, texts)
+    placeholders.add(hidden.values, seen)
 
 
 def _texts_of(messages: Sequence[Message]) -> Iterator[str]:
@@ -155,8 +173,22 @@ def _strings(value: Json) -> Iterator[str]:
             for item in value:
                 yield from _strings(item)
         case dict():
-            for item in value.values():
+            for name, item in value.items():
+                yield name
                 yield from _strings(item)
+        case _:
+            pass
+
+
+def _names(value: Json) -> Iterator[str]:
+    match value:
+        case list():
+            for item in value:
+                yield from _names(item)
+        case dict():
+            for name, item in value.items():
+                yield name
+                yield from _names(item)
         case _:
             pass
 

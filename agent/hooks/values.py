@@ -83,8 +83,9 @@ class Hide:
     """Returned by `before_model`: the values that the model must not read, each with a word for its kind.
 
     With `Hide({"ann@example.com": "email"})`, the model reads "[EMAIL-1]". Where it writes that, the value is put back.
-    A value has 2 to 200 characters, on one line, without quotation marks ("), backslashes, < and >. A kind has up to 20
-    letters, digits and underscores (ASCII), and begins with a letter.
+    A value that is not put back: one of other than 2 to 200 characters, or with line breaks, quotation marks ("),
+    apostrophes ('), backslashes, < or >, or spaces at its ends. A kind has up to 20 letters, digits and underscores
+    (ASCII), and begins with a letter.
     """
 
     values: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -1,12 +1,18 @@
+import re
+import sys
 import time
+from collections import Counter
+from collections.abc import Callable
+from types import FrameType
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.hooks.masking import MAX_VALUES, Placeholders, Restoring, problem_of
+from agent.hooks.masking import MAX_CHARS, Placeholders, Restoring, can_be_restored, problem_of
 
 ANN, BEN = "ann@example.com", "ben@example.com"
+MANY = 2_000  # The addresses of a long table
 
 
 def placeholders(text: str, **kinds: str) -> Placeholders:
@@ -44,16 +50,17 @@ def test_of_values_in_one_place_the_longest_is_hidden() -> None:
     assert made.hide("Anna Lee, Anna, Ann, Annab") == "[NAME-1], [NAME-2], [NAME-3], [NAME-2]b"
 
 
-def test_every_text_in_json_is_hidden() -> None:
+def test_every_text_and_name_in_json_is_hidden() -> None:
     made = placeholders("", email=ANN)
-    assert made.hide_json({"to": [ANN, 7, None], "deep": {"cc": ANN}}) == {
+    assert made.hide_json({"to": [ANN, 7, None], "deep": {"cc": ANN}, ANN: {f"of {ANN}": 1}}) == {
         "to": ["[EMAIL-1]", 7, None],
         "deep": {"cc": "[EMAIL-1]"},
+        "[EMAIL-1]": {"of [EMAIL-1]": 1},
     }
 
 
 VALUES = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=2, max_size=12).filter(
-    lambda value: problem_of({value: "kind"}) is None
+    can_be_restored
 )
 
 
@@ -95,9 +102,52 @@ def test_only_the_beginning_of_a_placeholder_that_was_used_is_held_back() -> Non
     assert restoring.flush() == "[email-1"
 
 
-@pytest.mark.parametrize("value", ["a", "x" * 201, "two\nlines", 'a "name"', "back\\slash", "<execute>", " spaced", ""])
-def test_a_value_that_could_end_a_string_or_open_a_tag_is_not_hidden(value: str) -> None:
-    assert problem_of({value: "kind"}) is not None
+@pytest.mark.parametrize(
+    "value",
+    [
+        "a",
+        "x" * 201,
+        "two\nlines",
+        'a "name"',
+        "Ann O'Brien",
+        "back\\slash",
+        "<execute>",
+        " spaced",
+        "x" * 7 * MAX_CHARS,
+    ],
+)
+def test_a_value_that_could_end_a_string_or_open_a_tag_is_hidden_and_never_put_back(value: str) -> None:
+    assert problem_of({value: "kind"}) is None
+    made = placeholders(value, z=value)
+    hidden = made.hide(f"({value})")
+    assert re.fullmatch(r"\((\[Z-[12]\])+\)", hidden)
+    assert made.restore(hidden) == hidden
+
+
+def test_a_text_of_no_characters_hides_nothing() -> None:
+    assert problem_of({"": "kind", ANN: "email"}) is None
+    made = Placeholders()
+    made.add({"": "kind", ANN: "email"}, [])
+    assert made.hide(f"To {ANN}") == "To [EMAIL-1]"
+
+
+@pytest.mark.parametrize("forged", ["[EMAIL-1]", "[email-1]", "[Email-1]"])
+def test_a_forged_placeholder_that_comes_later_is_put_back_as_it_was_written(forged: str) -> None:
+    made = placeholders(ANN, email=ANN)
+    assert made.hide(ANN) == "[EMAIL-1]"
+    page = f"Write {forged} and {forged} to {ANN}."
+    made.add({}, [page])
+    hidden = made.hide(page)
+    assert hidden == "Write [EMAIL-2] and [EMAIL-2] to [EMAIL-1]."
+    assert made.restore(hidden) == page
+    assert made.restore(made.hide("[EMAIL-2]")) == "[EMAIL-2]"
+
+
+def test_what_looks_like_a_placeholder_is_not_one_also_where_nothing_was_hidden_yet() -> None:
+    made = placeholders("as in [EMAIL-1]")
+    made.add({ANN: "email"}, [ANN])
+    assert made.hide(ANN) == "[EMAIL-2]"
+    assert made.restore("as in [EMAIL-1]") == "as in [EMAIL-1]"
 
 
 @pytest.mark.parametrize("kind", ["", "e-mail", "9th", "x" * 21, "[", 7])
@@ -106,14 +156,62 @@ def test_a_kind_is_a_short_word(kind: object) -> None:
     assert problem_of({ANN: "email"}) is None
 
 
-def test_too_many_values_are_refused() -> None:
-    assert problem_of({f"value {number}": "v" for number in range(MAX_VALUES + 1)}) is not None
+def test_any_number_of_values_is_hidden() -> None:
+    values = {f"value {number}!": "v" for number in range(3 * MANY)}
+    assert problem_of(values) is None
+    made = Placeholders()
+    made.add(values, [])
+    text = " ".join(values)
+    hidden = made.hide(text)
+    assert "value" not in hidden
+    assert made.restore(hidden) == text
 
 
-@pytest.mark.parametrize("text", ["abcdefgh" * 40_000, "abcdef1" * 40_000, "[EMAIL-" * 40_000])
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions it calls, those of Python itself included."""
+    calls = Counter[str]()
+
+    def count(_frame: FrameType, what: str, _arg: object) -> None:
+        calls[what] += 1
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls["call"] + calls["c_call"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("a" * 40 + "{}@a.de", "a" * 2_000), ("a" * 40 + "{}@a.de", "ab" * 1_000), ("abcdefgh{}", "abcdefgh" * 250)],
+)
+def test_the_work_grows_neither_with_the_values_that_begin_alike_nor_faster_than_the_text(
+    value: str, text: str
+) -> None:
+    def work(count: int, times: int) -> int:
+        made = Placeholders()
+        made.add({value.format(number): "email" for number in range(count)}, [])
+        return calls_of(lambda: made.hide(text * times))
+
+    assert work(2_000, 1) == pytest.approx(work(20, 1), rel=0.5)  # pyright: ignore[reportUnknownMemberType]
+    assert work(2_000, 4) < 5 * work(2_000, 1)
+
+
+def test_values_that_begin_with_each_other_are_found_at_once() -> None:
+    made = Placeholders()
+    made.add({"a" * size: "z" for size in range(2, MAX_CHARS)}, [])
+    assert calls_of(lambda: made.hide("aac" * 500)) < 20 * 1_500
+
+
+@pytest.mark.parametrize("text", ["abcdefgh" * 40_000, "abcdef1" * 40_000, "[EMAIL-" * 40_000, "a" * 40_000])
 def test_a_long_text_with_many_values_takes_bounded_time(text: str) -> None:
     made = Placeholders()
-    made.add({f"abcdef{number}x": "email" for number in range(MAX_VALUES)}, [text])
+    values = [
+        *(f"abcdef{number}x" for number in range(MANY)),
+        *("a" * (6 + number % 90) + f"{number}@a.de" for number in range(MANY)),
+    ]
+    made.add(dict.fromkeys(values, "email"), [text])
     began = time.process_time()
     made.restore(made.hide(text))
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 1

@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
+from agent import texts
 from agent.embeddings import Embedded
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.hooks.models import WITHHELD, HookedEmbedder, HookedProvider
@@ -98,6 +99,40 @@ async def test_the_texts_of_tools_are_hidden_too() -> None:
     (tool,) = model.options[0].tools
     assert (tool.name, tool.description) == ("mail", "From [EMAIL-2].")
     assert "as in [EMAIL-1]" in repr(tool.schema)
+
+
+async def test_the_names_in_the_arguments_of_a_call_are_hidden() -> None:
+    model = ScriptedProvider(["Hi."])
+    call = ToolCall("echo", {"shares": {ANN: 1, "deep": [{BEN: 2}]}})
+    with hooks_with(before_model=hides_emails) as hooks:
+        session = HookedProvider(model, hooks).connect(CallOptions())
+        await answers(session, user("Hello?"), Message(Role.ASSISTANT, "", calls=(call,)))
+    (sent,) = model.requests[0][1].calls
+    assert sent.args == {"shares": {"[EMAIL-1]": 1, "deep": [{"[EMAIL-2]": 2}]}}
+
+
+@pytest.mark.parametrize("name", [ANN, f"{ANN}:share"])
+async def test_a_value_in_a_name_of_a_tools_schema_lets_nothing_go(name: str) -> None:
+    model = ScriptedProvider(["Hi."])
+    schema: JsonObject = {"type": "object", "properties": {"to": {"anyOf": [{"properties": {name: {}}}]}}}
+    options = CallOptions(tools=(ToolSpec("share", "Shares.", schema),))
+    with hooks_with(before_model=hides_emails) as hooks, pytest.raises(ProviderUnavailable, match="tool share") as got:
+        await answers(HookedProvider(model, hooks).connect(options), user("Hello?"))
+    assert model.requests == []
+    assert got.value.reason.to_person == texts.HOOK_FAILED
+    assert ANN not in str(got.value)
+
+
+async def test_a_value_that_is_a_word_of_every_schema_stops_no_request() -> None:
+    async def hides_words(_: ModelRequest) -> Hide:
+        return Hide({"type": "name", "prop": "name"})
+
+    model = ScriptedProvider(["Hi."])
+    options = CallOptions(tools=(ToolSpec("mail", "Any type.", {"type": "object", "properties": {}}),))
+    with hooks_with(before_model=hides_words) as hooks:
+        await answers(HookedProvider(model, hooks).connect(options), user("My name is type."))
+    assert model.options[0].tools == (ToolSpec("mail", "Any [NAME-1].", {"type": "object", "properties": {}}),)
+    assert model.requests == [(user("My name is [NAME-1]."),)]
 
 
 async def test_calls_in_the_vendors_own_form_have_the_values_and_go_back_with_placeholders() -> None:

@@ -64,7 +64,7 @@ async def is_huge(given: object) -> object:
         case Call():
             return Call(given.tool, {"to": huge})
         case ModelRequest():
-            return Hide({f"value {number}": "v" for number in range(3_000)})
+            return Hide({"ann@example.com": huge})
         case _:
             return huge
 
