@@ -79,8 +79,7 @@ _OPEN_TURN: Final = turn.c.state.in_((WAITING, RUNNING))
 def add(connection: sa.Connection, new: NewWebhookEvent, now: datetime, run_at: datetime, limit: int) -> EventAdded:
     in_order(connection, f"webhook {new.hook}")
     of_hook = _ROW.hook == new.hook
-    known = sa.select(_ROW.id).where(of_hook, _ROW.delivery.in_(new.ids)).limit(1)
-    if connection.execute(known).first() is not None:
+    if _is_known(connection, new.hook, new.ids):
         return EventAdded.DUPLICATE
     waiting = sa.select(sa.func.count()).select_from(webhook_event).where(of_hook, _ROW.run_at.is_not(None))
     if connection.execute(waiting).scalar_one() >= limit:
@@ -89,6 +88,20 @@ def add(connection: sa.Connection, new: NewWebhookEvent, now: datetime, run_at: 
     row = sa.insert(webhook_event).values(**values, received=now, run_at=run_at, state=EventState.RECEIVED)
     connection.execute(row)
     return EventAdded.STORED
+
+
+def add_ignored(connection: sa.Connection, hook: str, ids: tuple[str, ...], now: datetime) -> EventAdded:
+    in_order(connection, f"webhook {hook}")
+    if _is_known(connection, hook, ids):
+        return EventAdded.DUPLICATE
+    values = {"hook": hook, "delivery": ids[0], "text": "", "key": "", "closes": False}
+    connection.execute(sa.insert(webhook_event).values(**values, received=now, state=EventState.IGNORED))
+    return EventAdded.STORED
+
+
+def _is_known(connection: sa.Connection, hook: str, ids: tuple[str, ...]) -> bool:
+    known = sa.select(_ROW.id).where(_ROW.hook == hook, _ROW.delivery.in_(ids)).limit(1)
+    return connection.execute(known).first() is not None
 
 
 def due(
@@ -178,8 +191,15 @@ def first_due(connection: sa.Connection, hooks: frozenset[str]) -> datetime | No
     return connection.execute(waiting).scalar_one_or_none()
 
 
-def prune(connection: sa.Connection, before: datetime, waiting_before: datetime) -> int:
+def prune(connection: sa.Connection, before: datetime, waiting_before: datetime, most_ignored: int) -> int:
     connection.execute(sa.delete(webhook_event).where(_ROW.received < before))
+    ignored = _ROW.state == EventState.IGNORED
+    for hook in connection.execute(sa.select(_ROW.hook).where(ignored).distinct()).scalars().all():
+        # All of them have the key "", which the index has in order.
+        of_hook = _ROW.hook == hook, _ROW.key == "", ignored
+        beyond = sa.select(_ROW.id).where(*of_hook).order_by(_ROW.id.desc()).offset(most_ignored).limit(1)
+        if (last := connection.execute(beyond).scalar_one_or_none()) is not None:
+            connection.execute(sa.delete(webhook_event).where(*of_hook, _ROW.id <= last))
     overdue = sa.update(webhook_event).where(_ROW.received < waiting_before, _ROW.run_at.is_not(None))
     return connection.execute(overdue.values(state=EventState.DROPPED, text="", run_at=None)).rowcount
 
@@ -201,6 +221,7 @@ def _event(row: sa.RowMapping) -> WebhookEvent:
 class SqlWebhookEvents(SqlStore):
     """The port WebhookEvents."""
 
+    add_ignored = writes(add_ignored)
     due = writes(due)
     thread_of = reads(thread_of)
     page_of = reads(page_of)

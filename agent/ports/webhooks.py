@@ -47,6 +47,8 @@ class EventState(StrEnum):
     """The turn that posts it has begun, and a question about it is to follow."""
     DONE = "done"
     DROPPED = "dropped"
+    IGNORED = "ignored"
+    """Nothing follows from it. Its row knows a delivery that is sent again."""
 
 
 class EventAdded(StrEnum):
@@ -107,6 +109,10 @@ class WebhookEvents(Protocol):
         """Store an event, to be posted from `run_at` on, once; unless `limit` events of its webhook wait."""
         ...
 
+    async def add_ignored(self, hook: str, ids: tuple[str, ...], now: datetime) -> EventAdded:
+        """Store the ids of a delivery from which nothing follows, so that it is a duplicate when it is sent again."""
+        ...
+
     async def due(self, hooks: frozenset[str], state: EventState, now: datetime, limit: int) -> list[WebhookEvent]:
         """Hold due events of these webhooks in this state for some seconds; no other process gets them. The webhooks
         take turns; their events are in order of arrival.
@@ -141,9 +147,9 @@ class WebhookEvents(Protocol):
         """Return when the next event of these webhooks is due; None if none waits."""
         ...
 
-    async def prune(self, before: datetime, waiting_before: datetime) -> int:
-        """Delete what was received before, and drop what was received before the second time and still waits. Return
-        how many events were dropped.
+    async def prune(self, before: datetime, waiting_before: datetime, most_ignored: int) -> int:
+        """Delete what was received before, and all ignored deliveries of a webhook but the last ones; drop what was
+        received before the second time and still waits. Return how many events were dropped.
         """
         ...
 

@@ -40,7 +40,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A genuine delivery from which nothing follows."""
+    """A genuine delivery from which nothing follows.
+
+    `ids`: as those of an event, where an unsigned header says its kind: under another kind it might be posted. Else ().
+    """
+
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +97,12 @@ def event_of(hook: Hook, payload: Json, event: str, ids_of: IdsOf) -> Event | Ig
     """Read a genuine payload. Raises TemplateFailed."""
     fields = {"payload": trimmed(payload), "event": event}
     text = hook.text.render(fields)
+    ids = tuple(ids_of(hook.delivery.render(fields)))
     if not text:
-        return Ignored()
+        return Ignored(ids if hook.event_header else ())
     key = hook.key.render(fields)
     digest = sha256(f"{hook.name}\n{key}".encode()).hexdigest()[:32] if key else ""
-    return Event(hook.name, tuple(ids_of(hook.delivery.render(fields))), text, digest, bool(hook.closes.render(fields)))
+    return Event(hook.name, ids, text, digest, bool(hook.closes.render(fields)))
 
 
 def delivery_ids(hook: Hook, verified: Verified, named: str, body: bytes, now: datetime) -> tuple[str, ...]:

@@ -50,6 +50,7 @@ FIRST_RETRY: Final = timedelta(seconds=5)
 LONGEST_RETRY: Final = timedelta(minutes=10)
 GIVE_UP: Final = timedelta(days=2)  # Longer than quiet hours; older news is none
 KEPT: Final = timedelta(days=30)  # Ids of deliveries: longer than any sender repeats one
+MAX_IGNORED: Final = 50_000  # Of them, those of a hook from which nothing follows
 PRUNE_S: Final = 3_600.0
 TITLE_CHARS: Final = 80
 _MARKS: Final = re.compile(r"[*`\\]")
@@ -145,7 +146,7 @@ class EventDispatcher:
         if self.clock.monotonic() - self._pruned < PRUNE_S:
             return
         now = self.clock.now()
-        if dropped := await self.events.prune(now - KEPT, now - GIVE_UP):
+        if dropped := await self.events.prune(now - KEPT, now - GIVE_UP, MAX_IGNORED):
             log.warning(texts.EVENTS_DROPPED, dropped)
         self._pruned = self.clock.monotonic()
 

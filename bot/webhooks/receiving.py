@@ -162,10 +162,10 @@ class Receiver:
             end = RequestEnd.UNSIGNED if reading.status == 401 else RequestEnd.INVALID
             end = RequestEnd.EXPIRED if reading.is_old else end
             return Response(reading.status, reading.told, end, reading.why)
-        if isinstance(reading, Ignored):
-            return Response(200, texts.TOLD_IGNORED, RequestEnd.ACCEPTED)
         if self._recent.has(hook, reading.ids, now):
             return Response(200, texts.TOLD_DUPLICATE, RequestEnd.REPEATED)
+        if isinstance(reading, Ignored):
+            return await self._ignore(hook, reading, now)
         # Only what is stored counts: else those who forge a delivery, or repeat one, could use up the rate.
         if self._rates.is_reached(hook, now):
             why = texts.RATE_REACHED.format(rate=hook.rate)
@@ -178,6 +178,17 @@ class Receiver:
             if not is_stored:
                 self._rates.give_back(hook, now)
         return response
+
+    async def _ignore(self, hook: Hook, ignored: Ignored, now: datetime) -> Response:
+        if ignored.ids:
+            try:
+                added = await self.events.add_ignored(hook.name, ignored.ids, now)
+            except StoreError as error:
+                return Response(503, texts.TOLD_UNSTORED, RequestEnd.UNAVAILABLE, str(error), _RETRY)
+            self._recent.note(hook, ignored.ids[0], now)
+            if added is EventAdded.DUPLICATE:
+                return Response(200, texts.TOLD_DUPLICATE, RequestEnd.REPEATED)
+        return Response(200, texts.TOLD_IGNORED, RequestEnd.ACCEPTED)
 
     async def _store(self, hook: Hook, event: Event, now: datetime) -> Response:
         new = NewWebhookEvent(event.hook, event.ids, event.text, event.key, event.closes)

@@ -66,6 +66,23 @@ async def test_a_duplicate_is_one_after_its_event_is_done(either: Store) -> None
     assert await due(either, after=LEASE) == []
 
 
+async def test_an_ignored_delivery_is_known_until_many_more_of_its_hook_were_ignored(either: Store) -> None:
+    events = either.webhook_events
+    for id_ in ("a", "b", "c"):
+        assert await events.add_ignored("alerts", (id_,), START) is EventAdded.STORED
+    assert await events.add_ignored("builds", ("a",), START) is EventAdded.STORED, "another hook has its own"
+    assert await events.add_ignored("alerts", ("x", "b"), START) is EventAdded.DUPLICATE
+    assert await add(either, new("a"), new("d"), limit=1) == [EventAdded.DUPLICATE, EventAdded.STORED]
+    assert [event.text for event in await due(either)] == ["text of d"]
+    assert await events.prune(START, START, 2) == 0
+    assert await add(either, new("a"), new("b"), new("c"), new("a", "builds")) == [
+        EventAdded.STORED,
+        EventAdded.DUPLICATE,
+        EventAdded.DUPLICATE,
+        EventAdded.DUPLICATE,
+    ]
+
+
 async def test_only_so_many_events_of_a_hook_wait(either: Store) -> None:
     assert await add(either, new("a"), new("b"), new("c"), new("a", "builds"), limit=2) == [
         EventAdded.STORED,
@@ -137,10 +154,10 @@ async def test_what_waits_too_long_is_dropped_with_its_text_and_old_ids_are_dele
     a, _ = await due(either)
     await posted(either, a, "1.1")
     later = START + timedelta(days=3)
-    assert await either.webhook_events.prune(START, later) == 1
+    assert await either.webhook_events.prune(START, later, 10) == 1
     assert await due(either, after=timedelta(days=3)) == []
     assert await add(either, new("b")) == [EventAdded.DUPLICATE]
-    assert await either.webhook_events.prune(later, later) == 0
+    assert await either.webhook_events.prune(later, later, 10) == 0
     assert await add(either, new("b")) == [EventAdded.STORED]
 
 

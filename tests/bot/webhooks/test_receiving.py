@@ -18,6 +18,7 @@ from bot.chat.http_routes import BODY_BYTES, HttpRoutes, PublicSite
 from bot.chat.telemetry import RequestEnd, RequestHandled, TelemetryEvent
 from bot.chat.web_server import serving
 from bot.webhooks.config import Hook
+from bot.webhooks.presets import samples
 from bot.webhooks.receiving import PATH, SMALL, Receiver
 from bot.webhooks.signatures import sign
 from tests.fakes.clock import FakeClock
@@ -44,6 +45,7 @@ class Door:
     is_full: bool = False
     is_broken: bool = False
     lookups: int = 0
+    ignored: list[tuple[str, tuple[str, ...]]] = field(default_factory=list[tuple[str, tuple[str, ...]]])
 
     async def add(self, new: NewWebhookEvent, now: datetime, run_at: datetime, limit: int) -> EventAdded:  # noqa: ARG002 -- the port's
         self.lookups += 1
@@ -51,9 +53,18 @@ class Door:
             raise StoreUnavailable("The database is away.")
         if self.is_full:
             return EventAdded.FULL
-        if any({*new.ids} & {*known.ids} for known, _ in self.stored):
+        known = [*(ids for _, ids in self.ignored), *(event.ids for event, _ in self.stored)]
+        if any({*new.ids} & {*ids} for ids in known):
             return EventAdded.DUPLICATE
         self.stored.append((new, run_at))
+        return EventAdded.STORED
+
+    async def add_ignored(self, hook: str, ids: tuple[str, ...], now: datetime) -> EventAdded:  # noqa: ARG002 -- the port's
+        if any({*ids} & {*known} for of, known in self.ignored if of == hook):
+            return EventAdded.DUPLICATE
+        if self.is_broken:
+            raise StoreUnavailable("The database is away.")
+        self.ignored.append((hook, ids))
         return EventAdded.STORED
 
     def record(self, event: TelemetryEvent) -> None:
@@ -235,6 +246,18 @@ async def test_repeated_and_ignored_deliveries_use_none_of_the_rate() -> None:
         assert [await opened.send("limited") for _ in range(10)] == [202] + [200] * 9
         assert [await opened.send("limited", b"{}", id_=str(number)) for number in range(10)] == [200] * 10
         assert [await opened.send("limited", id_=id_) for id_ in ("11", "12")] == [202, 429]
+
+
+async def test_a_recorded_delivery_that_was_ignored_is_not_posted_under_another_kind() -> None:
+    async with door() as opened:
+        (issue,) = (sample.body for sample in samples("github") if sample.name == "issues.opened")
+        assert await opened.send("repo", issue, {"x-github-event": "ping"}) == 200
+        assert await opened.send("repo", issue, {"x-github-event": "issues"}) == 200
+        await opened.clock.advance(3601.0)
+        assert await opened.send("repo", issue, {"x-github-event": "issues"}) == 200
+        assert opened.stored == []
+        opened.is_broken = True
+        assert await opened.send("repo", b"{}", {"x-github-event": "ping"}) == 503, "else it could be posted later"
 
 
 async def test_what_the_store_refuses_uses_none_of_the_rate() -> None:
