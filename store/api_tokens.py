@@ -4,7 +4,7 @@ Rules
   Only hashes are stored: a copy of the database gives no access. The secrets have 256 random bits, so a plain hash is
   enough.
   A revoked token is a deleted row. Its id is never given again, so that no later service inherits what it stored.
-  A token falls with its person and with its place.
+  A token falls with its person and with its place. An expired one stays listed until its owner gets another.
 """
 
 from collections.abc import Collection
@@ -52,6 +52,7 @@ _ROW: Final = api_token.c
 
 def add(connection: Connection, new: NewApiToken, limit: int) -> ApiToken | None:
     in_order(connection, f"api tokens {new.person}")
+    connection.execute(delete(api_token).where(_ROW.person == new.person, ~_valid(new.created)))
     owned = select(func.count(), func.count().filter(_ROW.name == new.name)).where(_ROW.person == new.person)
     total, of_name = connection.execute(owned).one()
     if of_name or total >= limit:

@@ -97,7 +97,9 @@ class ApiTokens(Protocol):
     """Tokens by the hashes of their secrets. Every method raises StoreError."""
 
     async def add(self, new: NewApiToken, limit: int) -> ApiToken | None:
-        """Store a token. None if its owner has one with this name, or `limit` tokens."""
+        """Store a token, and delete those of its owner that have expired when it is created. None if the owner has
+        another one with this name, or `limit` others.
+        """
         ...
 
     async def find(self, hash_: str, now: datetime) -> ApiToken | None:

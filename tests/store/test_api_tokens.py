@@ -60,6 +60,22 @@ async def test_a_token_is_found_by_its_hash_until_it_expires_or_is_revoked(eithe
     assert (await _add(either, OF_CHANNEL)).id > token.id, "a service never inherits the id of another token"
 
 
+@pytest.mark.parametrize("new", [HERS, replace(OF_CHANNEL, expires=HERS.expires)])
+async def test_an_expired_token_takes_up_neither_its_name_nor_a_place(either: Store, new: NewApiToken) -> None:
+    assert new.expires is not None
+    old, endless = await _add(either, new), await _add(either, replace(new, hash="b", name="endless", expires=None))
+    others = await _add(either, replace(new, hash="o", person=BOB, audience=PersonAudience(BOB)))
+    again = replace(new, hash="n", created=new.expires, expires=None)
+    before = replace(again, created=new.expires - timedelta(seconds=1))
+    assert await either.api_tokens.add(before, 2) is None
+    assert await either.api_tokens.add(replace(before, name="other"), 2) is None
+    made = await either.api_tokens.add(again, 2)
+    assert made is not None
+    assert made.id > others.id
+    assert {one.id for one in await either.api_tokens.all(9)} == {endless.id, others.id, made.id}
+    assert old.id not in {made.id, others.id}
+
+
 async def test_an_owner_has_few_tokens_each_with_its_own_name(either: Store) -> None:
     await _add(either, HERS)
     assert await either.api_tokens.add(replace(HERS, hash="b"), 10) is None
