@@ -93,6 +93,7 @@ class DecidedBy(StrEnum):
     COMMAND = "command"
     FILE = "file"
     OPERATOR = "operator"
+    OWNER = "owner"
     HOOK = "hook"
 
 

@@ -21,7 +21,7 @@ class CallEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuditedCall:
-    """A row of the audit: a tool call, or a change of the policy (`tool` is "", `arguments` is the change).
+    """A row of the audit: a tool call, or a change of the policy or a token (`tool` is "", `arguments` says it).
 
     `decision`: whether it ran without consent, was allowed or refused; `decided_by`: its effect, a row of the policy,
     or its asker. `ms` and `size` (in bytes): None until it ended. A forgotten row keeps neither its turn nor any text.

@@ -9,7 +9,7 @@ from bot.api.commands import COMMAND, PersonTokens
 from bot.api.http_api import PATH, HttpApi
 from bot.api.settings import ApiSettings
 from bot.api.sign_in import SignIns
-from bot.api.tokens import TokenService
+from bot.api.tokens import OwnersAudit, TokenService
 from bot.chat.commands.declaration import BoundCommand
 from bot.chat.core import Core
 from bot.chat.feature import Feature
@@ -31,7 +31,8 @@ def open_api(
     core: Core, settings: ApiSettings, models: ModelChoices, new_secret: Callable[[], str], new_id: Callable[[], str]
 ) -> Api:
     """`new_secret`, `new_id`: as in `bot.api.tokens` and `bot.api.asking`."""
-    service = TokenService(core.store.api_tokens, core.clock, new_secret)
+    record = OwnersAudit(core.store.audit, core.clock)
+    service = TokenService(core.store.api_tokens, core.clock, new_secret, record)
     if core.admission is None:
         return Api(Feature(name="api", commands=bound_commands(PersonTokens(service, settings))))
     sign_ins = SignIns(core.store.preferences, core.clock, new_secret)

@@ -4,13 +4,15 @@ Rules
   A secret is shown once, when it is made; only its hash is stored. An unknown, an expired and a revoked secret look the
   same from outside.
   A person's token acts as the person and reads what their direct messages could; a service's reads exactly its place.
+  Each token that is made or revoked is in the audit, before anybody sees its secret.
   People make tokens for themselves only if the operator allows it, and only with the scopes that the operator names.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from hashlib import sha256
 from typing import Final
 
@@ -19,8 +21,10 @@ from agent.memory.audience import Audience, PersonAudience
 from agent.messages import Json
 from agent.ports.api_tokens import ApiToken, ApiTokens, NewApiToken, TokenScope
 from agent.ports.clock import Clock
+from agent.ports.tool_audit import ToolAudit
 from agent.spending import NANO, Money
 from bot.api import texts as api_texts
+from bot.chat.audit import token_change
 from bot.chat.texts.formatting import counted, money
 from bot.settings.secret import Secret
 
@@ -108,13 +112,34 @@ class TokenRequest:
     by_person: bool = False
 
 
+class TokenAct(StrEnum):
+    CREATE = "create"
+    REVOKE = "revoke"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersAudit:
+    """Records what people do with their own tokens. Raises StoreError."""
+
+    audit: ToolAudit
+    clock: Clock
+
+    async def __call__(self, act: TokenAct, token: ApiToken) -> None:
+        new = token.definition
+        change = f"{act} token {token.id} {new.name}: {scope_words(new.scopes)}"
+        await self.audit.add(token_change(self.clock.now(), change, new.person))
+
+
 @dataclass(frozen=True, slots=True)
 class TokenService:
-    """`new_secret`: returns 256 random bits as 43 characters that are safe in a URL."""
+    """`new_secret`: returns 256 random bits as 43 characters that are safe in a URL. `record`: writes what was done
+    to a token to the audit; raises StoreError.
+    """
 
     tokens: ApiTokens
     clock: Clock
     new_secret: Callable[[], str]
+    record: Callable[[TokenAct, ApiToken], Awaitable[None]]
 
     async def issue(self, request: TokenRequest) -> IssuedToken:
         """Make a token. Raises Refused if its owner has too many, or one with this name, and StoreError."""
@@ -137,6 +162,7 @@ class TokenService:
         token = await self.tokens.add(new, limit)
         if token is None:
             raise Refused(api_texts.NAME_TAKEN.format(name=request.name, limit=limit))
+        await self.record(TokenAct.CREATE, token)
         return IssuedToken(token, Secret(secret))
 
     async def authenticate(self, secret: str) -> ApiToken | None:
@@ -168,6 +194,7 @@ class TokenService:
             raise Refused(api_texts.NAME_OF_MANY_TOKENS.format(name=named, numbers=numbers))
         (token,) = by_number or found
         await self.tokens.revoke([token.id])
+        await self.record(TokenAct.REVOKE, token)
         return token
 
 

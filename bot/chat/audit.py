@@ -208,6 +208,22 @@ def policy_change(now: datetime, change: str, person: str = "", channel: str = "
     )
 
 
+def token_change(now: datetime, change: str, person: str) -> AuditedCall:
+    """Return the row of a person's change of their tokens for programs."""
+    return AuditedCall(
+        time=now,
+        person=person,
+        channel="",
+        audience="",
+        tool="",
+        arguments=shortened(change, MAX_ARGUMENTS),
+        effect="",
+        decision="changed",
+        decided_by=DecidedBy.OWNER,
+        outcome=ResultStatus.SUCCESS,
+    )
+
+
 # Before an operator's name at a shell. No platform has such ids, so forgetting does not remove them.
 OPERATOR: Final = "operator:"
 WAITS: Final = "waits"  # The outcome while a second operator has not confirmed
@@ -232,7 +248,7 @@ def operator_act(
 
 
 def change_words(call: AuditedCall) -> str:
-    """Return the text of a row without a tool: a change of the policy, or an operator's action."""
+    """Return the text of a row without a tool: a change of the policy or of a token, or an operator's action."""
     if call.decided_by != DecidedBy.OPERATOR or not call.arguments:
         return call.arguments
     return ": ".join(_act_words(call))
@@ -262,7 +278,7 @@ def as_line(call: AuditedCall) -> str:
     size = "" if call.size is None else counted(call.size, "byte", "bytes")
     where = " ".join(filter(None, [call.channel, call.audience.partition(":")[0]]))
     decision = decision_words(call)
-    name, words = call.tool or reply_texts.POLICY, shortened(call.arguments, SHOWN_ARGUMENTS)
+    name, words = _name(call), shortened(call.arguments, SHOWN_ARGUMENTS)
     if call.decided_by == DecidedBy.OPERATOR and call.arguments:
         name, words = _act_words(call)
         who = f"{who} #{call.id}"
@@ -290,10 +306,15 @@ def home_text(calls: Sequence[AuditedCall]) -> str:
 def _home_line(call: AuditedCall) -> str:
     who = literal(shortened(printable_line(_who(call)), NAME_CHARS))
     by_operator = call.decided_by == DecidedBy.OPERATOR and call.arguments
-    name = _act_words(call)[0] if by_operator else call.tool or reply_texts.POLICY
+    name = _act_words(call)[0] if by_operator else _name(call)
     tool = literal(shortened(printable_line(name), NAME_CHARS))
     took = "" if call.ms is None else f", {call.ms:,} ms"
     return f"- {call.time:%Y-%m-%d %H:%M} UTC: {tool}, {who}: {decision_words(call)}, {_outcome(call)}{took}"
+
+
+def _name(call: AuditedCall) -> str:
+    """The tool, or what was changed."""
+    return call.tool or (reply_texts.TOKEN if call.decided_by == DecidedBy.OWNER else reply_texts.POLICY)
 
 
 def _who(call: AuditedCall) -> str:

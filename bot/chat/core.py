@@ -16,6 +16,7 @@ from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
 from agent.ports.spending import Spending
+from agent.ports.tool_audit import ToolAudit
 from agent.ports.webhooks import EventPlatform, WebhookEvents
 from agent.schedules.port import SchedulePlatform, Schedules
 from bot.chat.access.admission import AdmissionControl
@@ -34,6 +35,8 @@ class Repositories(Protocol):
 
     @property
     def api_tokens(self) -> ApiTokens: ...
+    @property
+    def audit(self) -> ToolAudit: ...
     @property
     def conversations(self) -> Conversations: ...
     @property

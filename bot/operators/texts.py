@@ -89,7 +89,7 @@ ROW_OF_FILE = "file"
 TOOL_EFFECTS = {"irreversible": "cannot be undone"}
 RUNS, ASKS = "runs", "needs approval"
 PLACES = {"person": "direct message", "group": "private", "team": "public"}
-OPERATORS_ACT, POLICY_CHANGE = "operator", "policy"
+OPERATORS_ACT, POLICY_CHANGE, OWNERS_TOKEN = "operator", "policy", "token"
 NO_END_YET = "no end yet"
 ORIGINS = {
     "default": "default",

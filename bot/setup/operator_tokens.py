@@ -8,9 +8,19 @@ from agent.incoming import person_source
 from agent.machine import CLOCK, new_secret
 from agent.memory.audience import PersonAudience
 from agent.messages import Json, ResultStatus
-from agent.ports.api_tokens import ApiToken, TokenScope
+from agent.ports.api_tokens import ApiToken, ApiTokens, TokenScope
 from bot.api import texts as api_texts
-from bot.api.tokens import DailyBudget, IssuedToken, TokenRequest, TokenService, operator_line, scope_words, token_json
+from bot.api.tokens import (
+    MAX_OF_SERVICES,
+    DailyBudget,
+    IssuedToken,
+    TokenAct,
+    TokenRequest,
+    TokenService,
+    operator_line,
+    scope_words,
+    token_json,
+)
 from bot.app.settings import Settings
 from bot.app.subject_requests import Kind, Operator, find_subject
 from bot.chat.audit import operator_act
@@ -40,8 +50,7 @@ async def create_token(
         else:
             request = await _for_person(view.data_subjects, name, acts_as, place)
         request = replace(request, scopes=scopes, lasts=lasts, budget=budget)
-        issued = await TokenService(tokens, CLOCK, new_secret).issue(request)
-        await _audit(view.data_subjects, "create", issued.token, operator)
+        issued = await _service(view.data_subjects, tokens, operator).issue(request)
     return _made(issued, place), issued.secret
 
 
@@ -74,7 +83,7 @@ def _made(issued: IssuedToken, place: str | None) -> str:
 async def token_list(settings: Settings, *, as_json: bool) -> str:
     """Return all tokens as lines, or as JSON. Raises StoreError."""
     async with open_api_tokens(settings.storage.url) as tokens:
-        listed = await TokenService(tokens, CLOCK, new_secret).listed()
+        listed = await tokens.all(MAX_OF_SERVICES)
     if as_json:
         rows: list[Json] = [token_json(token) for token in listed]
         return printable_json(rows, indent=2)
@@ -84,15 +93,17 @@ async def token_list(settings: Settings, *, as_json: bool) -> str:
 async def revoke_token(settings: Settings, named: str, operator: Operator) -> str:
     """Revoke a token by its number or name; return the message. Raises Refused and StoreError."""
     async with open_beside(settings.storage.url) as view, open_api_tokens(settings.storage.url) as tokens:
-        service = TokenService(tokens, CLOCK, new_secret)
+        service = _service(view.data_subjects, tokens, operator)
         token = await service.revoke(named, await service.listed())
-        await _audit(view.data_subjects, "revoke", token, operator)
     return setup_texts.TOKEN_REVOKED.format(id=token.id, name=token.definition.name)
 
 
-async def _audit(subjects: SqlDataSubjects, act: str, token: ApiToken, operator: Operator) -> None:
-    new = token.definition
-    of = new.person or f"{new.source}:{new.channel}".rstrip(":")
-    row: dict[str, Json] = {"act": act, "kind": "token", "of": of, "account": operator.account, "token": token.id}
-    row |= {"scopes": scope_words(new.scopes)}
-    await subjects.add(operator_act(CLOCK.now(), operator.name, row, "alone", ResultStatus.SUCCESS))
+def _service(subjects: SqlDataSubjects, tokens: ApiTokens, operator: Operator) -> TokenService:
+    async def record(act: TokenAct, token: ApiToken) -> None:
+        new = token.definition
+        of = new.person or f"{new.source}:{new.channel}".rstrip(":")
+        row: dict[str, Json] = {"act": act, "kind": "token", "of": of, "account": operator.account, "token": token.id}
+        row |= {"scopes": scope_words(new.scopes)}
+        await subjects.add(operator_act(CLOCK.now(), operator.name, row, "alone", ResultStatus.SUCCESS))
+
+    return TokenService(tokens, CLOCK, new_secret, record)

@@ -10,7 +10,7 @@ from agent.incoming import Incoming, person_source
 from agent.machine import CLOCK, new_secret
 from agent.memory.audience import Audience, PersonAudience
 from agent.ports.api_tokens import ApiToken, TokenScope
-from bot.api.tokens import DailyBudget, TokenRequest, TokenService
+from bot.api.tokens import DailyBudget, OwnersAudit, TokenRequest, TokenService
 from bot.app.platforms import serve_platforms
 from bot.app.settings import load_settings
 from bot.chat.host import Host
@@ -18,7 +18,7 @@ from bot.chat.telemetry import Telemetry
 from bot.platforms.play.inbound import PlaySchedules
 from bot.platforms.play.run import PlayMembership
 from bot.platforms.play.workspace import SOURCE
-from store.engine import open_api_tokens
+from store.engine import open_api_tokens, open_audit
 from tests.fakes.new_database import new_database
 from tests.fakes.sign_in_world import free_port
 from tests.fakes.surface import FakeSurface
@@ -64,8 +64,8 @@ class ApiBot:
             scopes=scopes,
             budget=budget,
         )
-        async with open_api_tokens(self.url) as tokens:
-            issued = await TokenService(tokens, CLOCK, new_secret).issue(request)
+        async with open_api_tokens(self.url) as tokens, open_audit(self.url) as audit:
+            issued = await TokenService(tokens, CLOCK, new_secret, OwnersAudit(audit, CLOCK)).issue(request)
         self.tokens[issued.secret.reveal()] = issued.token
         return issued.secret.reveal()
 

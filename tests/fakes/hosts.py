@@ -27,7 +27,7 @@ from agent.toolbox.registry import Toolbox
 from bot.api import feature as api
 from bot.api.commands import PersonTokens
 from bot.api.settings import ApiSettings
-from bot.api.tokens import TokenService
+from bot.api.tokens import OwnersAudit, TokenService
 from bot.budgets import feature as budgets
 from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.budgets.service import BudgetService
@@ -235,11 +235,12 @@ def host_on(
         access=rules.access,
         most_ambient=MOST_AMBIENT,
     )
+    tokens = TokenService(store.api_tokens, clock, new_secret, OwnersAudit(store.audit, clock))
     commands = (
         *conversations.bound_commands(
             model_service, turns, WhoIs(rules.access, ChannelEffects(store.preferences), clock)
         ),
-        *api.bound_commands(PersonTokens(TokenService(store.api_tokens, clock, new_secret), ApiSettings())),
+        *api.bound_commands(PersonTokens(tokens, ApiSettings())),
         *budgets.bound_commands(BudgetService(rules.access, allowances, clock)),
         *channels.bound_commands(places),
         CODE_COMMAND.bound(CodeService(store.replies)),

@@ -15,8 +15,8 @@ import pytest
 from agent.machine import CLOCK, new_secret
 from agent.memory.audience import PersonAudience
 from agent.ports.api_tokens import TokenScope
-from bot.api.tokens import PREFIX, TokenRequest, TokenService
-from store.engine import open_api_tokens
+from bot.api.tokens import PREFIX, OwnersAudit, TokenRequest, TokenService
+from store.engine import open_api_tokens, open_audit
 from tests.fakes.api_bot import ANN, BEN, ApiBot, api_bot
 from tests.fakes.model_server import DONE, ModelServer, head, text
 from tests.patience import PATIENCE_S
@@ -32,8 +32,9 @@ async def expired(bot: ApiBot) -> str:
     request = TokenRequest(
         name="old", person=ANN, audience=PersonAudience(ANN), source="play", lasts=timedelta(microseconds=1)
     )
-    async with open_api_tokens(bot.url) as tokens:
-        return (await TokenService(tokens, CLOCK, new_secret).issue(request)).secret.reveal()
+    async with open_api_tokens(bot.url) as tokens, open_audit(bot.url) as audit:
+        service = TokenService(tokens, CLOCK, new_secret, OwnersAudit(audit, CLOCK))
+        return (await service.issue(request)).secret.reveal()
 
 
 async def answer_of(bot: ApiBot, lines: str, body: bytes = b"") -> str:

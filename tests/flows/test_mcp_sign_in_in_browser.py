@@ -10,7 +10,7 @@ from agent.ports.api_tokens import TokenScope
 from bot.api.mcp_server.oauth import AUTHORIZE, OAUTH, register
 from bot.api.mcp_server.oauth_http import OAuthSite
 from bot.api.sign_in import SignIns, challenge_of
-from bot.api.tokens import TokenService
+from bot.api.tokens import OwnersAudit, TokenService
 from bot.chat.http_routes import HttpRoutes, PublicSite
 from bot.chat.telemetry import SILENT
 from bot.chat.web_server import serving
@@ -35,7 +35,7 @@ async def test_a_person_signs_in_in_a_browser_and_returns_to_their_program() -> 
         scopes=frozenset({TokenScope.RECALL}),
         days=30,
         sign_ins=SignIns(store.preferences, clock, new_secret),
-        tokens=TokenService(store.api_tokens, clock, new_secret),
+        tokens=TokenService(store.api_tokens, clock, new_secret, OwnersAudit(store.audit, clock)),
         clock=clock,
         telemetry=SILENT,
     )

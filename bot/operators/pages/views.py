@@ -563,6 +563,10 @@ PAGE: Final = 100  # Rows of the audit on a page
 NAME_CHARS: Final = 80
 DOES_CHARS: Final = 160
 CHANGE_CHARS: Final = 400
+_ABOUT: Final = {
+    DecidedBy.OPERATOR.value: operator_texts.OPERATORS_ACT,
+    DecidedBy.OWNER.value: operator_texts.OWNERS_TOKEN,
+}
 
 
 async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswer:
@@ -580,9 +584,7 @@ async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswe
             "where": places.get(call.channel, ShownPlace(operator_texts.DASH)),
             "kind": operator_texts.PLACES.get(call.audience.partition(":")[0], ""),
             "tool": shortened(call.tool, NAME_CHARS),
-            "about": operator_texts.OPERATORS_ACT
-            if call.decided_by == DecidedBy.OPERATOR
-            else operator_texts.POLICY_CHANGE,
+            "about": _ABOUT.get(call.decided_by, operator_texts.POLICY_CHANGE),
             "change": "" if call.tool else shortened(change_words(call), CHANGE_CHARS),
             "effect": operator_texts.TOOL_EFFECTS.get(call.effect, call.effect),
             "decision": reply_texts.DECISIONS.get(call.decision, call.decision),

@@ -15,7 +15,7 @@ from agent.memory.audience import GroupAudience
 from agent.turn_records import Closing
 from bot.api.asking import ApiAsking
 from bot.api.http_api import HttpApi
-from bot.api.tokens import TokenRequest, TokenService
+from bot.api.tokens import OwnersAudit, TokenRequest, TokenService
 from bot.api.wire import KEEP_ALIVE
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.core import Core, PlatformAccess
@@ -91,7 +91,7 @@ async def _opened(turns: SlowTurns) -> tuple[HttpApi, dict[str, Any]]:
         admission=AdmissionControl(AdmissionRules(), NO_CHANNEL_RULES, NO_BUDGETS, clock),
         turns=turns,
     )
-    tokens = TokenService(store.api_tokens, clock, lambda: "s" * 43)
+    tokens = TokenService(store.api_tokens, clock, lambda: "s" * 43, OwnersAudit(store.audit, clock))
     request = TokenRequest(name="ci", person="", audience=GroupAudience("slack:T1:C1"), source="slack:T1", channel="C1")
     secret = (await tokens.issue(request)).secret.reveal()
     turns.asking = ApiAsking(core, tokens, Models(), lambda: "0" * 32, "p")

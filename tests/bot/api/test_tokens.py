@@ -14,6 +14,7 @@ from bot.api.commands import COMMAND, PersonTokens
 from bot.api.settings import ApiSettings
 from bot.api.tokens import (
     DailyBudget,
+    OwnersAudit,
     TokenRequest,
     TokenService,
     bearer_of,
@@ -24,6 +25,7 @@ from bot.api.tokens import (
     parse_name,
     parse_scopes,
 )
+from bot.chat.audit import as_line, home_text
 from bot.chat.commands.declaration import CommandCall
 from bot.chat.panels import Panel
 from store.all_tables import metadata
@@ -51,7 +53,7 @@ class Desk:
 
     @property
     def service(self) -> TokenService:
-        return TokenService(self.store.api_tokens, self.clock, self.secret)
+        return TokenService(self.store.api_tokens, self.clock, self.secret, OwnersAudit(self.store.audit, self.clock))
 
     async def say(self, words: str, caller: FakeCaller = FakeCaller()) -> Panel:  # noqa: B008 -- frozen
         bound = COMMAND.bound(PersonTokens(self.service, ApiSettings(person_scopes=self.scopes, person_days=30)))
@@ -87,6 +89,21 @@ async def test_only_a_hash_of_the_secret_is_stored() -> None:
     )
     assert any(token.definition.hash in row for row in rows)
     assert not any(f"{1:043d}" in row for row in rows)
+
+
+async def test_the_audit_says_which_tokens_people_created_and_revoked() -> None:
+    desk = Desk()
+    await desk.say("create my-editor")
+    await desk.say("create ide ask")
+    await desk.say("revoke my-editor")
+    rows = await desk.store.audit.newest(9)
+    assert [(row.person, row.arguments) for row in reversed(rows)] == [
+        (ANN.id, "create token 1 my-editor: ask, recall"),
+        (ANN.id, "create token 2 ide: ask"),
+        (ANN.id, "revoke token 1 my-editor: ask, recall"),
+    ]
+    assert f"{ANN.id}  (token)  changed (owner)  success  revoke token 1 my-editor" in as_line(rows[0])
+    assert "(token)" in home_text(rows)
 
 
 @pytest.mark.parametrize(

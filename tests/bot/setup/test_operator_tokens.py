@@ -11,7 +11,7 @@ from agent.errors import Refused
 from agent.machine import CLOCK
 from agent.memory.audience import GroupAudience, PersonAudience, Place
 from agent.ports.api_tokens import TokenScope
-from bot.api.tokens import DailyBudget, TokenService, hash_of, parse_budget
+from bot.api.tokens import DailyBudget, OwnersAudit, TokenService, hash_of, parse_budget
 from bot.app.settings import Settings
 from bot.app.storage_settings import StorageSettings
 from bot.app.subject_requests import Operator
@@ -60,7 +60,7 @@ async def test_an_operator_creates_lists_and_revokes_tokens_and_the_audit_says_s
     assert (second["person"], second["place"], second["scopes"]) == (None, CHANNEL, ["ask"])
     assert await revoke_token(settings, "ide", OP) == "Revoked token 1 (ide)."
     store = await open_store(settings.storage.url)
-    tokens = TokenService(store.api_tokens, CLOCK, str)
+    tokens = TokenService(store.api_tokens, CLOCK, str, OwnersAudit(store.audit, CLOCK))
     found = await tokens.authenticate(hers), await tokens.authenticate(service)
     await store.close()
     assert found[0] is None

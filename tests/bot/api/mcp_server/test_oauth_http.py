@@ -16,10 +16,11 @@ from bot.api.mcp_server import texts
 from bot.api.mcp_server.oauth import AUTHORIZE, OAUTH, REGISTER, RESOURCE_METADATA, SERVER_METADATA, TOKEN
 from bot.api.mcp_server.oauth_http import REGISTRATIONS_A_MINUTE, WRONG_CODES_A_MINUTE, OAuthSite
 from bot.api.sign_in import SignIns, challenge_of
-from bot.api.tokens import TokenService
+from bot.api.tokens import OwnersAudit, TokenService
 from bot.chat.http_routes import HttpRoutes, PublicSite
 from bot.chat.telemetry import SILENT
 from bot.chat.web_server import serving
+from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S
@@ -34,6 +35,7 @@ VERIFIER = "v" * 64
 class Browser:
     """A browser and a program at the site. `client`: the program's id."""
 
+    store: Store
     site: OAuthSite
     http: httpx2.AsyncClient
     client: str = ""
@@ -98,7 +100,7 @@ async def browser() -> AsyncGenerator[Browser]:
         scopes=frozenset({TokenScope.RECALL, TokenScope.ASK}),
         days=30,
         sign_ins=SignIns(store.preferences, clock, new_secret),
-        tokens=TokenService(store.api_tokens, clock, new_secret),
+        tokens=TokenService(store.api_tokens, clock, new_secret, OwnersAudit(store.audit, clock)),
         clock=clock,
         telemetry=SILENT,
     )
@@ -107,7 +109,7 @@ async def browser() -> AsyncGenerator[Browser]:
         serving(PublicSite(routes), "127.0.0.1", 0) as url,
         httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S) as http,
     ):
-        opened = Browser(site, http)
+        opened = Browser(store, site, http)
         await opened.register()
         yield opened
 
@@ -129,6 +131,8 @@ async def test_a_person_who_enters_their_code_gives_the_program_a_token_of_their
     new = token.definition
     assert (new.person, new.scopes, new.by_person) == (ANN, {TokenScope.RECALL}, True)
     assert re.fullmatch(r"my-editor-[0-9a-f]{6}", new.name)
+    [row] = await browser.store.audit.newest(9)
+    assert (row.person, row.arguments) == (ANN, f"create token {token.id} {new.name}: recall")
     assert (await browser.exchange(back["code"])).json()["error"] == "invalid_grant"
     assert (await browser.enter(page, code)).status_code == 401
 
