@@ -7,13 +7,15 @@ Rules
   in the texts already is left out. A text that looks like one that is in use has a placeholder of its own.
   Of values that overlap, the one that begins first is replaced, and of those the longest.
   A placeholder is recognized in letters of any case: some models change it.
-  A value that is put back cannot end a JSON string or a line, and opens no tag: in a model's stream, it stays what it
-  was, a part of a text. Every other value is hidden too, and its placeholder stays.
+  A value that is put back cannot end a JSON string or a line, and opens no tag. It adds no argument and no call, also
+  where the model wrote its placeholder without quotation marks. Every other value is hidden too, and its placeholder
+  stays.
 """
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any, Final
 
 from agent.messages import Json
@@ -38,7 +40,10 @@ def problem_of(values: Mapping[Any, Any]) -> str | None:
 
 def can_be_restored(value: str) -> bool:
     """Whether the value may be put back into a model's stream."""
-    return _RESTORED.fullmatch(value) is not None and value.strip() == value
+    if _RESTORED.fullmatch(value) is None or value.strip() != value:
+        return False
+    adds_argument = "," in value and (":" in value or "=" in value)
+    return not adds_argument and min(accumulate((each == "(") - (each == ")") for each in value)) >= 0
 
 
 class Placeholders:

@@ -83,9 +83,10 @@ class Hide:
     """Returned by `before_model`: the values that the model must not read, each with a word for its kind.
 
     With `Hide({"ann@example.com": "email"})`, the model reads "[EMAIL-1]". Where it writes that, the value is put back.
-    A value that is not put back: one of other than 2 to 200 characters, or with line breaks, quotation marks ("),
-    apostrophes ('), backslashes, < or >, or spaces at its ends. A kind has up to 20 letters, digits and underscores
-    (ASCII), and begins with a letter.
+    These are hidden but not put back: a value of other than 2 to 200 characters, or with line breaks, quotation marks
+    ("), apostrophes ('), backslashes, < or >, with spaces at its ends, with a comma and a colon or =, or with a ) that
+    closes nothing.
+    A kind has up to 20 letters, digits and underscores (ASCII), and begins with a letter.
     """
 
     values: Mapping[str, str] = field(default_factory=dict[str, str])
