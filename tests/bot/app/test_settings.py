@@ -468,7 +468,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "SLACK_APP_TOKEN",
             f"xoxb-{HIDDEN}",
-            'SLACK_APP_TOKEN must start with "xapp-": create one on the app\'s Basic Information page.',
+            'SLACK_APP_TOKEN must start with "xapp-": create an app-level token on the app\'s Basic Information page.',
         ),
         *[
             (
