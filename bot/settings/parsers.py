@@ -16,7 +16,7 @@ from bot.settings.secret import Secret
 # A channel with its platform, and with its workspace where there may be several: "slack:T0123:C0123".
 CHANNEL: Final = re.compile(r"(slack:(?:[TE][A-Z0-9]{2,20}:)?[CG][A-Z0-9]{2,20}|discord:\d{1,20})", re.ASCII)
 # A place in which the bot is used: a channel, a workspace or a whole platform.
-PLACE: Final = re.compile(r"[a-z]+(?::[!-~]{1,100})+|discord")
+PLACE: Final = re.compile(r"[a-z]+:[!-~]{1,200}|discord")
 
 _LISTEN: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})", re.ASCII)
 
