@@ -24,7 +24,6 @@ from agent.events import Outcome
 from agent.incoming import Incoming, Person, Quoted, platform_of
 from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.ports.api_tokens import ApiToken, TokenScope
-from agent.progress import Progress
 from agent.schedules.definitions import NewSchedule, NotAllowed, Occurrence, Schedule, ScheduleKind, Timing
 from agent.spending import By, SpendingPeriod, Spent
 from agent.turn_kinds import TurnKind
@@ -119,6 +118,7 @@ class ApiAsking:
         was_stored = True
         try:
             outcome = await self.core.turns.ask(asked.incoming, admitted.terms)
+            asked.pending.spent = Spent()  # the store has it from now on
         except TermsNotMet as unmet:
             was_stored = False
             raise limited(str(admission.refused(asked.incoming, admitted, unmet.obstacle))) from None
@@ -177,20 +177,21 @@ class ApiAsking:
             raise forbidden(api_texts.PERSON_REFUSED.format(why=admitted.why))
         return admitted
 
-    async def _why_not(self, token: ApiToken, progress: Progress) -> str | None:
+    async def _why_not(self, token: ApiToken) -> ApiError | None:
         if await self.tokens.valid(token.id) is None:
-            return api_texts.TOKEN_REVOKED_MEANWHILE
-        return await self._spent(token, Spent.on(progress.calls))
+            return ApiError(401, api_texts.TOKEN_REVOKED_MEANWHILE, kind="authentication_error", code="invalid_api_key")
+        why = await self._spent(token)
+        return None if why is None else limited(why)
 
-    async def _spent(self, token: ApiToken, uncounted: Spent | None = None) -> str | None:
-        """Return a sentence once the token's own budget is spent. `uncounted`: spending that is not recorded yet."""
+    async def _spent(self, token: ApiToken) -> str | None:
+        """Return a sentence once the token's own budget is spent, also by replies that have not ended."""
         new = token.definition
         if new.tokens_per_day is None and new.money_per_day is None:
             return None
         today = SpendingPeriod.days_until(self.core.clock.now(), 1)
         totals = await self.core.store.spending.totals(today, By.CHANNEL, person=token.owner)
         own = (total.spent for total in totals if token.is_service or total.key == token.account)
-        spent = sum(own, Spent() if uncounted is None else uncounted)
+        spent = sum(own, self.replies.unrecorded(token))
         used = spent.usage
         tokens = used.input_uncached + used.input_cached + used.input_written + used.output + used.reasoning
         too_many = new.tokens_per_day is not None and tokens >= new.tokens_per_day

@@ -8,8 +8,9 @@ Rules
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -51,9 +52,11 @@ ENDPOINTS: Final = {"/v1/chat/completions": Endpoint.CHAT, "/v1/responses": Endp
 MODELS: Final = "/v1/models"
 KEEP_ALIVE_S: Final = 15.0  # Proxies close connections that are silent for a minute
 ENDPOINT_NAME: Final = "api"  # In telemetry
+MAX_REQUESTS: Final = 16  # Of one token at a time, with those whose answers are still being sent
+BUSY_S: Final = 5  # Until a client that had too many tries again
 SEND_S: Final = 60.0  # For a client that reads slowly; one that does not read at all holds a connection
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
-_UNREAD: Final = frozenset({401, 403, 404, 405, 408, 413, 415})
+_UNREAD: Final = frozenset({401, 403, 404, 405, 408, 413, 415, 429})
 _ENDS: Final = {
     400: RequestEnd.INVALID,
     401: RequestEnd.UNSIGNED,
@@ -77,6 +80,7 @@ class HttpApi:
 
     asking: ApiAsking
     keep_alive_s: float = KEEP_ALIVE_S
+    _running: Counter[int] = field(default_factory=Counter[int])
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -96,13 +100,30 @@ class HttpApi:
 
     async def _answer(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         try:
-            await self._route(await self._authenticate(scope), scope, receive, send)
+            token = await self._authenticate(scope)
+            with self._counted(token):
+                await self._route(token, scope, receive, send)
         except ApiError:
             raise
         except Refused as refused:
             raise forbidden(str(refused)) from refused
         except CogencyError as error:
             raise unavailable(error) from error
+
+    @contextmanager
+    def _counted(self, token: ApiToken) -> Generator[None]:
+        """Count a request of the token until the block ends. Raises ApiError if it has too many."""
+        if self._running[token.id] >= MAX_REQUESTS:
+            raise ApiError(
+                429, api_texts.BUSY, kind="rate_limit_error", code="rate_limit_exceeded", retry_after_s=BUSY_S
+            )
+        self._running[token.id] += 1
+        try:
+            yield
+        finally:
+            self._running[token.id] -= 1
+            if not self._running[token.id]:
+                del self._running[token.id]
 
     async def _route(self, token: ApiToken, scope: "Scope", receive: "Receive", send: "Send") -> None:
         path: str = scope["path"]
@@ -219,7 +240,7 @@ def _ended(pending: PendingReply, outcome: Outcome) -> tuple[str, Usage]:
     """Return the answer and its usage. Raises ApiError if there is none: its sentence is what people would read."""
     usage = Usage() if pending.closing is None else pending.closing.usage
     if outcome is Outcome.REFUSED:
-        raise ApiError(
+        raise pending.refusal or ApiError(
             502, pending.text or api_texts.INTERRUPTED, kind="server_error", code="not_answered", retry=False
         )
     return pending.text, usage

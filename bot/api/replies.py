@@ -9,9 +9,11 @@ from agent.incoming import Incoming
 from agent.ports.api_tokens import ApiToken
 from agent.progress import Progress
 from agent.shown_replies import EPHEMERAL_PAGE
+from agent.spending import Spent
 from agent.turn import EndDue
 from agent.turn_records import Closing
 from bot.api import texts as api_texts
+from bot.api.wire import ApiError
 from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyEnd
 
 LIMITS: Final = Limits(
@@ -24,12 +26,16 @@ LIMITS: Final = Limits(
 
 @dataclass(slots=True, eq=False)
 class PendingReply:
-    """A reply for which a program waits. `changed` is set with each change; `begun`: its turn has been claimed."""
+    """A reply for which a program waits. `changed` is set with each change; `begun`: its turn has been claimed.
+    `spent`: by its turn, as long as that is not recorded. `refusal`: why its turn was ended.
+    """
 
     token: ApiToken
     text: str = ""
     begun: bool = False
     closing: Closing | None = None
+    spent: Spent = field(default_factory=Spent)
+    refusal: ApiError | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def show(self, text: str) -> None:
@@ -96,10 +102,10 @@ class ApiReplies:
 
     A turn without one was asked over a connection that is gone, perhaps in a process that is: it ends before its next
     call of a model. So does one whose token was revoked, or has used its budget. `why_not`: returns why a token may not
-    spend more, a sentence; None if it may.
+    spend more; None if it may.
     """
 
-    why_not: Callable[[ApiToken, Progress], Awaitable[str | None]]
+    why_not: Callable[[ApiToken], Awaitable[ApiError | None]]
     _pending: dict[str, PendingReply] = field(default_factory=dict[str, PendingReply])
 
     def __len__(self) -> int:
@@ -112,6 +118,10 @@ class ApiReplies:
     def close(self, event_id: str) -> None:
         self._pending.pop(event_id, None)
 
+    def unrecorded(self, token: ApiToken) -> Spent:
+        """Return what the token's replies have spent so far that is not recorded yet."""
+        return sum((one.spent for one in self._pending.values() if one.token.id == token.id), Spent())
+
     def surface_for(self, incoming: Incoming) -> ApiSurface:
         return ApiSurface(self._pending.get(incoming.event_id))
 
@@ -119,10 +129,11 @@ class ApiReplies:
         pending = self._pending.get(question.event_id)
         if pending is None:
             return EndDue(api_texts.CLIENT_GONE, at_once=True)
-        why = await self.why_not(pending.token, progress)
-        return None if why is None else EndDue(why, at_once=True)
+        pending.spent = Spent.on(progress.calls)
+        pending.refusal = await self.why_not(pending.token)
+        return None if pending.refusal is None else EndDue(str(pending.refusal), at_once=True)
 
     async def ended(self, question: Incoming, closing: Closing) -> Incoming | None:
         if (pending := self._pending.get(question.event_id)) is not None:
-            pending.closing = closing
+            pending.closing, pending.spent = closing, Spent.on(closing.calls)
         return None

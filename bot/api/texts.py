@@ -49,6 +49,7 @@ NO_TOKEN = (
     "/tokens in the chat, or by an operator with `cogency token create`."
 )
 NO_SCOPE = "This token does not have the scope {scope}, which this request needs. Create a token with this scope."
+BUSY = "Too many requests with this token are running. Try again when one has ended."
 NO_SUCH_PATH = "There is nothing at this address. This API has /v1/models, /v1/chat/completions and /v1/responses."
 WRONG_METHOD = "Use {method} for this address."
 NO_JSON_TYPE = "Send JSON, with the header Content-Type: application/json."

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from http import HTTPStatus
 from typing import Final, TypeAlias, cast
 
 from agent.errors import CogencyError
@@ -385,7 +386,7 @@ def _response_object(
         "created_at": head.created,
         "status": status,
         "background": False,
-        "error": None if error is None else {"code": "server_error", "message": str(error)},
+        "error": None if error is None else {"code": _failure(error), "message": str(error)},
         "incomplete_details": reason if status == "incomplete" else None,
         "instructions": None,
         "max_output_tokens": None,
@@ -401,6 +402,10 @@ def _response_object(
         "top_p": None,
         "usage": None if usage is None else _response_usage(usage),
     }
+
+
+def _failure(error: ApiError) -> str:
+    return "rate_limit_exceeded" if error.status == HTTPStatus.TOO_MANY_REQUESTS else "server_error"
 
 
 def _message_item(head: AnswerHead, status: str, text: str) -> Body:

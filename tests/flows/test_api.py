@@ -228,6 +228,15 @@ async def test_limits_of_the_bot_and_of_the_token_hold(tmp_path: Path) -> None:
         assert len(model.requests) == 3
 
 
+async def test_an_answer_that_uses_up_the_budget_of_its_token_ends_with_the_status_of_a_limit(tmp_path: Path) -> None:
+    async with ModelServer(recalling) as model, api_bot(tmp_path, **by_model(model)) as bot:
+        async with client_of(bot, await bot.token(budget=DailyBudget(tokens=1))) as client:
+            with pytest.raises(RateLimitError, match="budget of 1 token") as limited:
+                await client.responses.create(model="cogency", input="Which color has my boat?")
+            assert limited.value.response.headers["retry-after"]
+        assert len(model.requests) == 1
+
+
 async def test_a_program_chooses_among_the_models_that_its_person_may_choose(tmp_path: Path) -> None:
     async with ModelServer(lambda _: answering(text("Yes."))) as model:
         settings = by_model(model, COGENCY_ALLOWED_MODELS="openai:m-1,openai:m-2")

@@ -4,6 +4,8 @@ import asyncio
 import json
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -12,10 +14,12 @@ from agent.admission_terms import Terms
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience
+from agent.messages import ModelCall, Usage
+from agent.progress import Progress
 from agent.turn_records import Closing
 from bot.api.asking import ApiAsking
-from bot.api.http_api import HttpApi
-from bot.api.tokens import OwnersAudit, TokenRequest, TokenService
+from bot.api.http_api import MAX_REQUESTS, HttpApi
+from bot.api.tokens import DailyBudget, OwnersAudit, TokenRequest, TokenService
 from bot.api.wire import KEEP_ALIVE
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.core import Core, PlatformAccess
@@ -67,6 +71,7 @@ class Connection:
         self.coming.put_nowait({"type": "http.request", "body": json.dumps(body).encode(), "more_body": False})
         self.read = b""
         self.status = 0
+        self.headers = dict[bytes, bytes]()
 
     def leave(self) -> None:
         self.coming.put_nowait({"type": "http.disconnect"})
@@ -76,11 +81,12 @@ class Connection:
 
     async def send(self, message: Any) -> None:
         self.status = message.get("status", self.status)
+        self.headers |= dict(message.get("headers", ()))
         self.read += message.get("body", b"")
 
 
-async def _opened(turns: SlowTurns) -> tuple[HttpApi, dict[str, Any]]:
-    store, clock = store_in_memory(), FakeClock()
+async def _opened(turns: SlowTurns, budget: DailyBudget = DailyBudget()) -> tuple[HttpApi, dict[str, Any]]:  # noqa: B008 -- frozen
+    store, clock, ids = store_in_memory(), FakeClock(), count()
     core = Core(
         store=store,
         clock=clock,
@@ -92,9 +98,10 @@ async def _opened(turns: SlowTurns) -> tuple[HttpApi, dict[str, Any]]:
         turns=turns,
     )
     tokens = TokenService(store.api_tokens, clock, lambda: "s" * 43, OwnersAudit(store.audit, clock))
-    request = TokenRequest(name="ci", person="", audience=GroupAudience("slack:T1:C1"), source="slack:T1", channel="C1")
+    audience = GroupAudience("slack:T1:C1")
+    request = TokenRequest(name="ci", person="", audience=audience, source="slack:T1", channel="C1", budget=budget)
     secret = (await tokens.issue(request)).secret.reveal()
-    turns.asking = ApiAsking(core, tokens, Models(), lambda: "0" * 32, "p")
+    turns.asking = ApiAsking(core, tokens, Models(), lambda: f"{next(ids):032}", "p")
     headers = [(b"authorization", f"Bearer {secret}".encode()), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/v1/responses", "headers": headers}
     return HttpApi(turns.asking, keep_alive_s=0.001), scope
@@ -150,3 +157,54 @@ async def test_a_large_body_is_read_beside_the_event_loop() -> None:
         client = Connection({"model": "cogency", "input": [], "instructions": "x" * chars})
         await api(scope, client.receive, client.send)
         assert (client.status, executor.submitted) == (400, submitted)
+
+
+async def test_a_token_has_a_bounded_number_of_requests_at_a_time() -> None:
+    turns = SlowTurns()
+    api, scope = await _opened(turns)
+    clients = [Connection({"model": "cogency", "input": "Where?"}) for _ in range(MAX_REQUESTS)]
+    answering = [asyncio.ensure_future(api(scope, client.receive, client.send)) for client in clients]
+    asking = turns.asking
+    assert asking is not None
+    async with asyncio.timeout(PATIENCE_S):
+        await until(lambda: len(asking.replies) == MAX_REQUESTS)
+        beyond = Connection({"model": "cogency", "input": "Where?"})
+        await api(scope, beyond.receive, beyond.send)
+        assert (beyond.status, beyond.headers[b"retry-after"]) == (429, b"5")
+        turns.go_on.set()
+        await asyncio.gather(*answering)
+        again = Connection({"model": "cogency", "input": "Where?"})
+        await api(scope, again.receive, again.send)
+    assert {client.status for client in (*clients, again)} == {200}
+
+
+class SpendingTurns(SlowTurns):
+    """Two turns, each of which calls a model for 40 tokens until it is ended. They end together: nothing of either is
+    recorded before. `calls`: of both.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls, self.both = 0, asyncio.Barrier(2)
+
+    async def ask(self, incoming: Incoming, terms: Terms | None = None) -> Outcome | None:  # noqa: ARG002 -- as the port
+        assert self.asking is not None
+        await self.both.wait()
+        progress = Progress()
+        while await self.asking.replies.end_due(incoming, progress) is None and self.calls < 100:
+            self.calls += 1
+            progress = replace(progress, calls=(*progress.calls, ModelCall("m", Usage(output=40))))
+        await self.both.wait()
+        return Outcome.REFUSED
+
+
+async def test_requests_at_the_same_time_share_the_budget_of_their_token() -> None:
+    turns = SpendingTurns()
+    api, scope = await _opened(turns, DailyBudget(tokens=400))
+    clients = [Connection({"model": "cogency", "input": "Where?"}) for _ in range(2)]
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.gather(*(api(scope, client.receive, client.send) for client in clients))
+    assert turns.calls in {10, 11}, "each may have begun one call that the other did not know of"
+    assert {client.status for client in clients} == {429}
+    assert all(b"budget of 400 tokens" in client.read for client in clients)
+    assert all(b"retry-after" in client.headers for client in clients)
