@@ -24,7 +24,6 @@ from agent.ports.clock import Clock
 from agent.ports.tool_audit import ToolAudit
 from agent.spending import NANO, Money
 from bot.api import texts as api_texts
-from bot.chat.audit import token_change
 from bot.chat.texts.formatting import counted, money
 from bot.settings.secret import Secret
 
@@ -125,6 +124,8 @@ class OwnersAudit:
     clock: Clock
 
     async def __call__(self, act: TokenAct, token: ApiToken) -> None:
+        from bot.chat.audit import token_change  # noqa: PLC0415 -- the command line, which reads arguments here, starts without
+
         new = token.definition
         change = f"{act} token {token.id} {new.name}: {scope_words(new.scopes)}"
         await self.audit.add(token_change(self.clock.now(), change, new.person))
