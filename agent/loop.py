@@ -144,7 +144,7 @@ def _ms(seconds: float) -> int:
 
 # Running one tool call. It always has a result.
 #
-# One of the three broad excepts of this program is here: any exception of a tool becomes a failed result.
+# One of the few broad excepts of this program is here: any exception of a tool becomes a failed result.
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Runs background jobs.
 
-One of the three broad excepts of this program is here. Any failure is one log line; the job is tried again after a
+One of the few broad excepts of this program is here. Any failure is one log line; the job is tried again after a
 pause that doubles each time, and given up after `max_attempts`.
 """
 

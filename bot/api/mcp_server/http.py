@@ -59,7 +59,7 @@ TOOLS: Final = {
 
 
 class _Refusal(Exception):
-    """A request that is not answered, with its status and a sentence for whoever reads the client's log."""
+    """A request that is not answered, with its status and a sentence for the client's log."""
 
     def __init__(self, status: int, end: RequestEnd, sentence: str) -> None:
         super().__init__(sentence)

@@ -1,6 +1,6 @@
 """One turn's answer: from a claimed question to everything that the turn leaves behind.
 
-One of the three broad excepts of this program is here: a turn. An unexpected error ends in one sentence to the person
+One of the few broad excepts of this program is here: a turn. An unexpected error ends in one sentence to the person
 and one log line with the turn's id.
 """
 

@@ -249,7 +249,7 @@ def test_the_work_grows_neither_with_the_values_that_begin_alike_nor_faster_than
         made.add({value.format(number): "email" for number in range(count)}, [])
         return calls_of(lambda: made.hide(text * times))
 
-    assert work(2_000, 1) == pytest.approx(work(20, 1), rel=0.5)  # pyright: ignore[reportUnknownMemberType]
+    assert work(2_000, 1) == pytest.approx(work(20, 1), rel=0.5)  # pyright: ignore[reportUnknownMemberType] -- its types are partial
     assert work(2_000, 4) < 5 * work(2_000, 1)
 
 

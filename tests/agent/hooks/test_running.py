@@ -134,7 +134,7 @@ async def test_a_question_keeps_its_files() -> None:
 
 async def test_arguments_are_replaced_also_where_they_are_written_into() -> None:
     async def writes(call: Call) -> Call:
-        call.arguments["to"] = "ben"  # type: ignore[index]
+        call.arguments["to"] = "ben"  # type: ignore[index] -- as a function of the operator may
         return call
 
     with hooks_with(before_call=writes) as hooks:
