@@ -2,17 +2,18 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from agent.ports.api_tokens import TokenScope
 from agent.spending import By
 from bot.api.tokens import DEFAULT_DAYS, DailyBudget, parse_budget, parse_days, parse_name, parse_scopes
 from bot.app.storage_settings import database_url
+from bot.chat.exit_codes import Exit
 from bot.chat.output import complain, write_out
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import EVERYTHING, SlackFeature
@@ -73,6 +74,10 @@ class Subcommand(StrEnum):
     HOOKS_ROTATE = "hooks rotate"
     MANIFEST = "manifest"
     INVITE = "invite"
+
+
+# What a command does, with its options as keyword arguments.
+Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 
 
 def parser() -> argparse.ArgumentParser:

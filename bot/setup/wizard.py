@@ -38,7 +38,7 @@ from bot.settings.installation import typed_command
 from bot.settings.sources import IN_FILE, read_dotenv
 from bot.setup import texts as setup_texts
 from bot.setup.browser import open_browser
-from bot.setup.operator import discord_application, examine_database, examine_model, examine_platforms
+from bot.setup.operator_doctor import discord_application, examine_database, examine_model, examine_platforms
 from bot.setup.services import Services, service_of
 
 MAX_LISTED_MODELS: Final = 5  # Models of a server that are offered by number; any other can be typed

@@ -16,7 +16,7 @@ from agent.errors import SettingsError
 from bot.app.settings import load_settings
 from bot.chat.exit_codes import Exit
 from bot.chat.findings import finding_lines, healthy
-from bot.setup.operator import examine
+from bot.setup.operator_doctor import examine
 from tests.fakes.model_server import DONE, ModelServer, Reply, head, text
 from tests.fakes.tls_server import self_signed, tls_server
 from tests.flows.test_setup import cogency

@@ -2,7 +2,7 @@
 
 from bot.app.settings import load_settings
 from bot.chat.findings import Level
-from bot.setup.operator import checks
+from bot.setup.operator_doctor import checks
 
 
 async def test_the_doctor_compiles_the_sandbox_and_runs_code_in_it() -> None:

@@ -15,7 +15,8 @@ from bot.chat.attachments.reader import missing
 from bot.chat.findings import SKEW, Finding, Level, clock_finding, finding_lines, healthy, one_clock
 from bot.settings.installation import command_for
 from bot.setup.diagnosis import Check, run_checks
-from bot.setup.operator import SERVERS_S, checks, examine, file_findings, migrate
+from bot.setup.operator_databases import migrate
+from bot.setup.operator_doctor import SERVERS_S, checks, examine, file_findings
 from store.engine import open_store
 from store.migrations import HEAD
 from store.schema import meta

@@ -19,7 +19,7 @@ from agent.messages import Reference
 from agent.ports.tools import ToolContext
 from bot.app.settings import load_settings
 from bot.chat.network.guard import WebRefused
-from bot.setup.operator import examine
+from bot.setup.operator_doctor import examine
 from bot.web.feature import search_engine, web_tools
 from bot.web.search_engines import (
     MAX_RESULTS,
