@@ -38,6 +38,7 @@ from bot.settings.declaration import Secrecy, Setting
 from bot.settings.example import example_file
 from docs.site.capacity import capacity_page
 from docs.site.figures import benchmarks_page
+from docs.site.security_tests import security_tests_page
 from store.all_tables import metadata
 from store.schedule_store import SHOWN_FOR
 from store.search.index import INDEXES
@@ -623,6 +624,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/permissions.md": permissions_page,
     "docs/stored.md": stored_page,
     "docs/reads.md": reads_page,
+    "docs/security-tests.md": lambda: security_tests_page(_MADE),
     "docs/benchmarks.md": lambda: benchmarks_page(
         json.loads((ROOT / "docs/site/benchmarks.json").read_text(encoding="utf-8")), _MADE
     ),

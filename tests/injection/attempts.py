@@ -1,5 +1,5 @@
 """Attempts to have the bot do what a text wants that it reads, as data: where the text stands, what it asks for, and
-the one mechanism that stops it. `docs/security.md` lists them without the texts, and a test holds it to that.
+the one mechanism that stops it. docs/security-tests.md is made from them, without the texts.
 """
 
 from dataclasses import dataclass
@@ -155,10 +155,15 @@ def sources() -> tuple[str, ...]:
     return tuple(f"- `{one.name.lower()}`: {one.value}" for one in Source)
 
 
+def rules() -> tuple[str, ...]:
+    """What stops them, a line each, as docs/security.md explains it."""
+    return tuple(f"| {_name(one)} | {one.rule} |" for one in Mechanism)
+
+
 def mechanisms() -> tuple[str, ...]:
-    """What stops them, a line each, with the first test of each."""
+    """How each of them is switched off, a line each, with its first test."""
     first = {one.stopped_by: test for test, one in reversed(numbered().items())}
-    return tuple(f"| {_name(one)} | {one.rule} | {one.off} | `{first[one]}` |" for one in Mechanism)
+    return tuple(f"| {_name(one)} | {one.off} | `{first[one]}` |" for one in Mechanism)
 
 
 def _name(mechanism: Mechanism) -> str:

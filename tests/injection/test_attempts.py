@@ -30,10 +30,8 @@ from tests.injection.attempts import (
     Mechanism,
     Source,
     Where,
-    mechanisms,
     numbered,
-    rows,
-    sources,
+    rules,
 )
 from tests.injection.world import EVIL, EVIL_HOST, LOOKED_UP, PAGE, SECRET, Bot, Call, Puppet, Tooled
 
@@ -376,14 +374,8 @@ async def test_without_what_stops_it_it_succeeds(attempt: Attempt) -> None:
     assert (await PLAYED[attempt.where](attempt, attempt.stopped_by)) == Result(has_read=True, harm=True)
 
 
-def test_the_page_holds_the_whole_table() -> None:
-    told = [line for line in TOLD.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    assert [line for line in told if line.startswith(tuple(f"| {goal} |" for goal in Goal))] == [*rows()]
-    assert {*mechanisms()} <= {*told}
-
-
-def test_the_page_says_where_each_text_stands() -> None:
-    assert {*sources()} <= {*TOLD.read_text(encoding="utf-8").splitlines()}
+def test_the_page_about_security_has_the_rule_of_every_mechanism() -> None:
+    assert {*rules()} <= {*TOLD.read_text(encoding="utf-8").splitlines()}
 
 
 def test_there_are_enough_of_every_kind() -> None:

@@ -1,6 +1,5 @@
 """No address of the table reaches the network, and each would without the guard."""
 
-import re
 import socket
 import ssl
 import unicodedata
@@ -9,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -32,13 +30,11 @@ from bot.chat.network.guard import (
 )
 from bot.web import fetching
 from bot.web.fetching import Fetcher
-from tests.bot.web.ssrf import WAYS, Stop, Way, rows
+from tests.bot.web.ssrf import WAYS, Stop, Way
 from tests.examples import examples
 from tests.fakes.clock import FakeClock
 from tests.fakes.web_world import OTHER_PUBLIC, PUBLIC, SECRET, WebWorld, redirect, web_world
 from tests.patience import PATIENCE_S
-
-PAGE: Final = Path(__file__).parents[3] / "docs" / "security.md"
 
 
 def named(_host: str) -> bool:
@@ -129,9 +125,7 @@ async def test_no_way_leads_in_and_each_would_without_the_guard(way: Way) -> Non
         assert read.encode() == SECRET
 
 
-def test_the_page_holds_the_whole_table() -> None:
-    told = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if re.search(r"\| W\d", line)]
-    assert told == [*rows()]
+def test_there_are_enough_attempts() -> None:
     assert len(WAYS) >= 60
 
 
