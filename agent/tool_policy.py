@@ -95,6 +95,7 @@ class DecidedBy(StrEnum):
     OPERATOR = "operator"
     OWNER = "owner"
     HOOK = "hook"
+    SCOPE = "scope"
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from agent.ports.spending import CodeTime, Spending
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tool_audit import ToolAudit
 from agent.ports.webhooks import WebhookEvents
+from agent.ports.written_turns import WrittenTurns
 from agent.recall_query import Hit, RecallQuery
 from agent.schedules.port import Schedules
 from store.api_tokens import SqlApiTokens
@@ -84,6 +85,7 @@ from store.tool_calls import SqlToolAudit
 from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
 from store.turns.open_questions import SqlOpenQuestions
+from store.turns.written import SqlWrittenTurns
 from store.webhook_events import SqlWebhookEvents
 from store.working_sets import SqlWorkingSet
 
@@ -386,6 +388,7 @@ class Store:
     tool_accounts: ToolAccounts
     api_tokens: ApiTokens
     webhook_events: WebhookEvents
+    written_turns: WrittenTurns
     audit: ToolAudit
     operator_sessions: OperatorSessions
     outbox: Outbox
@@ -636,6 +639,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlToolAccounts(database),
         SqlApiTokens(database),
         SqlWebhookEvents(database, erased_ids, notifier),
+        SqlWrittenTurns(database, erased_ids),
         SqlToolAudit(database),
         SqlOperatorSessions(database),
         SqlOutbox(database),

@@ -17,9 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import Index, UniqueConstraint
 from sqlmodel import Field
 
-from agent.events import Outcome
 from agent.ports.webhooks import EventAdded, EventState, NewEventTurn, NewWebhookEvent, WebhookEvent
-from agent.progress import Progress, encode
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted
 from store.databases.database import (
@@ -38,7 +36,7 @@ from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 from store.search import index
 from store.search.text import IndexedText
 from store.turn_tables import RUNNING, WAITING, turn
-from store.turns import ledger
+from store.turns.written import accept_written
 
 LEASE: Final = timedelta(seconds=30)  # Longer than a platform's call takes; a kill delays an event by that long
 CHANGED: Final = "webhooks"  # The topic of notifications to all processes
@@ -161,10 +159,7 @@ def begin(
     if connection.execute(sa.select(_ROW.id).where(*unchanged).with_for_update()).first() is None:
         return None
     incoming = new.incoming
-    accepted = ledger.accept(connection, incoming, indexed, erased_ids, narrowing=incoming.place.is_closed)
-    if new.reply is not None and not accepted.duplicate:
-        progress = encode(Progress(reply=new.reply, outcome=Outcome.ANSWERED, own=False))
-        connection.execute(sa.update(turn).where(turn.c.id == accepted.turn).values(progress=progress))
+    accepted = accept_written(connection, incoming, new.reply, indexed, erased_ids)
     values: dict[str, object] = {"state": new.state}
     if new.state is EventState.DONE:
         values |= {"text": "", "run_at": None}

@@ -21,6 +21,11 @@ class TokenScope(StrEnum):
     """Store facts."""
     FORGET = "forget"
     """Erase what is stored."""
+    POST = "post"
+    """Post texts. For services only: see PERSONAL."""
+
+
+PERSONAL: Final = frozenset(TokenScope) - {TokenScope.POST}  # What a person's token can have
 
 
 _SERVICE: Final = "api-"  # Before a token's number in the id of a service; no platform has such ids

@@ -97,7 +97,7 @@ class ApiAsking:
         base = await self.message_of(token)
         if question.model and question.model not in await self.models_of(token):
             raise ApiError(404, api_texts.NO_MODEL.format(name=question.model), code="model_not_found", param="model")
-        if (why := await self._spent(token)) is not None:
+        if (why := await self.spent(token)) is not None:
             raise limited(why)
         incoming = question_message(base, token, question, name, id_)
         pending = self.replies.open(id_, token)
@@ -180,10 +180,10 @@ class ApiAsking:
     async def _why_not(self, token: ApiToken) -> ApiError | None:
         if await self.tokens.valid(token.id) is None:
             return ApiError(401, api_texts.TOKEN_REVOKED_MEANWHILE, kind="authentication_error", code="invalid_api_key")
-        why = await self._spent(token)
+        why = await self.spent(token)
         return None if why is None else limited(why)
 
-    async def _spent(self, token: ApiToken) -> str | None:
+    async def spent(self, token: ApiToken) -> str | None:
         """Return a sentence once the token's own budget is spent, also by replies that have not ended."""
         new = token.definition
         if new.tokens_per_day is None and new.money_per_day is None:

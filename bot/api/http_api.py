@@ -1,6 +1,7 @@
-"""The API over HTTP: an ASGI application with OpenAI's paths, which checks the token of each request first.
+"""The API over HTTP: an ASGI application with OpenAI's paths, and one for posts.
 
 Rules
+  The token of each request is checked first.
   A request names its token in one Authorization header. Errors have OpenAI's form, and say what to do.
   A client that goes away, also while it waits, stops its turn.
 """
@@ -22,10 +23,12 @@ from agent.messages import Usage
 from agent.ports.api_tokens import ApiToken, TokenScope
 from bot.api import texts as api_texts
 from bot.api.asking import ApiAsking, forbidden, unavailable
+from bot.api.posting import ApiPosting, PostStatus
 from bot.api.replies import PendingReply
 from bot.api.tokens import bearer_of
 from bot.api.wire import (
     KEEP_ALIVE,
+    MAX_KEY_CHARS,
     AnswerHead,
     AnswerStream,
     ApiError,
@@ -35,11 +38,13 @@ from bot.api.wire import (
     model_body,
     models_body,
     new_response_id,
+    post_body,
+    read_post,
     read_request,
     whole_answer,
 )
 from bot.chat.backoff import OncePerMinute
-from bot.chat.http_routes import RequestRefused, read_body, run_for_body
+from bot.chat.http_routes import BODY_BYTES, RequestRefused, read_body, run_for_body
 from bot.chat.telemetry import RequestEnd, RequestHandled
 
 if TYPE_CHECKING:
@@ -50,9 +55,11 @@ log = logging.getLogger(__name__)
 PATH: Final = "/v1"
 ENDPOINTS: Final = {"/v1/chat/completions": Endpoint.CHAT, "/v1/responses": Endpoint.RESPONSES}
 MODELS: Final = "/v1/models"
+POSTS: Final = "/v1/posts"
 KEEP_ALIVE_S: Final = 15.0  # Proxies close connections that are silent for a minute
 ENDPOINT_NAME: Final = "api"  # In telemetry
 MAX_REQUESTS: Final = 16  # Of one token at a time, with those whose answers are still being sent
+POST_BYTES: Final = 65_536  # Twice the longest post, with every character escaped
 BUSY_S: Final = 5  # Until a client that had too many tries again
 SEND_S: Final = 60.0  # For a client that reads slowly; one that does not read at all holds a connection
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
@@ -131,6 +138,10 @@ class HttpApi:
             _require_method(scope, "GET")
             await self._models(token, path.removeprefix(MODELS)[1:], send)
             return
+        if path == POSTS:
+            _require_method(scope, "POST")
+            await self._post(token, scope, receive, send)
+            return
         if path not in ENDPOINTS:
             raise ApiError(404, api_texts.NO_SUCH_PATH, code="unknown_url")
         _require_method(scope, "POST")
@@ -156,6 +167,17 @@ class HttpApi:
         if name not in names:
             raise ApiError(404, api_texts.NO_MODEL.format(name=name), code="model_not_found", param="model")
         return await _send_json(send, 200, model_body(name, created))
+
+    async def _post(self, token: ApiToken, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if not token.allows(TokenScope.POST):
+            raise forbidden(api_texts.NO_SCOPE.format(scope=TokenScope.POST))
+        keys = [value.decode("latin-1") for name, value in scope["headers"] if name == b"idempotency-key"]
+        if len(keys) > 1:
+            raise ApiError(400, api_texts.POST_KEY.format(limit=MAX_KEY_CHARS), code="invalid_idempotency_key")
+        request = read_post("".join(keys), await _body(scope, receive, POST_BYTES))
+        post = await ApiPosting(self.asking).post(token, request)
+        status = 202 if post.status is PostStatus.QUEUED else 201
+        await _send_json(send, status, post_body(post.id, post.status, post.message))
 
     async def _ask(self, token: ApiToken, question: ApiQuestion, receive: "Receive", send: "Send") -> None:
         name = await self.asking.conversation_of(token, question)
@@ -251,12 +273,12 @@ def _require_method(scope: "Scope", method: str) -> None:
         raise ApiError(405, api_texts.WRONG_METHOD.format(method=method), code="method_not_allowed")
 
 
-async def _body(scope: "Scope", receive: "Receive") -> bytes:
+async def _body(scope: "Scope", receive: "Receive", limit: int = BODY_BYTES) -> bytes:
     kinds = [value for name, value in scope["headers"] if name == b"content-type"]
     if len(kinds) != 1 or kinds[0].partition(b";")[0].strip().lower() != b"application/json":
         raise ApiError(415, api_texts.NO_JSON_TYPE, code="unsupported_media_type")
     try:
-        return await read_body(scope, receive)
+        return await read_body(scope, receive, limit=limit)
     except RequestRefused as refused:
         raise ApiError(refused.status, str(refused), code="invalid_body") from None
 

@@ -2,10 +2,19 @@
 
 from dataclasses import dataclass
 
-from agent.ports.api_tokens import TokenScope
-from bot.api.tokens import DEFAULT_DAYS
+from agent.ports.api_tokens import PERSONAL, TokenScope
+from bot.api import texts as api_texts
+from bot.api.tokens import DEFAULT_DAYS, parse_scopes, scope_words
 from bot.settings import parsers
 from bot.settings.declaration import Section, setting
+
+
+def parse_personal(value: str) -> frozenset[TokenScope]:
+    """Parse the scopes that people's own tokens can have: "ask,remember". Raises ValueError."""
+    scopes = parse_scopes(value)
+    if not scopes <= PERSONAL:
+        raise ValueError(api_texts.SCOPES_FORM.format(scopes=scope_words(PERSONAL)))
+    return scopes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +23,7 @@ class ApiSettings:
 
     person_scopes: frozenset[TokenScope] = setting(
         "COGENCY_PERSON_TOKENS",
-        parsers.some_of(TokenScope),
+        parse_personal,
         frozenset(),
         section=Section.ACCESS,
         description=(

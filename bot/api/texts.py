@@ -9,6 +9,10 @@ NAME_TAKEN = (
     "The token was not created, because the name {name} is in use or there are already {limit} tokens. Choose another "
     "name, or revoke a token."
 )
+POST_FOR_SERVICES = (
+    "The scope post is for services in one channel: use --as service, and name a channel with --place. What a person "
+    "could post is not checked."
+)
 NO_SUCH_TOKEN = "There is no token {name}."
 NAME_OF_MANY_TOKENS = "Several tokens are named {name}. Use a number instead: {numbers}."
 NEVER_EXPIRES = "never expires"
@@ -50,7 +54,9 @@ NO_TOKEN = (
 )
 NO_SCOPE = "This token does not have the scope {scope}, which this request needs. Create a token with this scope."
 BUSY = "Too many requests with this token are running. Try again when one has ended."
-NO_SUCH_PATH = "There is nothing at this address. This API has /v1/models, /v1/chat/completions and /v1/responses."
+NO_SUCH_PATH = (
+    "There is nothing at this address. This API has /v1/models, /v1/chat/completions, /v1/responses and /v1/posts."
+)
 WRONG_METHOD = "Use {method} for this address."
 NO_JSON_TYPE = "Send JSON, with the header Content-Type: application/json."
 NO_JSON = "The body is not valid JSON in UTF-8."
@@ -93,6 +99,13 @@ UNSUPPORTED = {
 }
 PERSON_REFUSED = "The token's owner cannot ask the bot now: {why}"
 NOT_CONNECTED = "The bot is not connected to {platform} now, so it cannot check who can ask. Try again in a minute."
+NOT_CONNECTED_TO_POST = "The bot is not connected to {platform} now. Try again in a minute."
+NOT_POSTED = "The bot cannot post there: {why}"
+POST_NO_CHANNEL = "Only a token of a service in one channel can post."
+POST_KEY = "The header Idempotency-Key can be given once, with up to {limit} printable characters."
+POST_FIELD = "{name} is not supported. A post has only the field text."
+POST_EMPTY = "The text of a post cannot be empty."
+POST_LONG = "The text has more than {limit:,} characters. Shorten it, or split it into several posts."
 TOKEN_SPENT = "This token has used its budget of {budget} for today (UTC)."
 INTERRUPTED = "The bot stopped before the answer was complete. Ask again."
 STORE_AWAY = "The bot's database cannot be reached now. Try again in a minute."

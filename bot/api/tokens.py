@@ -5,6 +5,7 @@ Rules
   same from outside.
   A person's token acts as the person and reads what their direct messages could; a service's reads exactly its place.
   Each token that is made or revoked is in the audit, before anybody sees its secret.
+  Only a service in a channel can post.
   People make tokens for themselves only if the operator allows it, and only with the scopes that the operator names.
 """
 
@@ -143,7 +144,11 @@ class TokenService:
     record: Callable[[TokenAct, ApiToken], Awaitable[None]]
 
     async def issue(self, request: TokenRequest) -> IssuedToken:
-        """Make a token. Raises Refused if its owner has too many, or one with this name, and StoreError."""
+        """Make a token. Raises Refused if its owner has too many, or one with this name, or cannot have its scopes; and
+        StoreError.
+        """
+        if TokenScope.POST in request.scopes and (request.person or not request.channel):
+            raise Refused(api_texts.POST_FOR_SERVICES)
         secret, now = f"{PREFIX}{self.new_secret()}", self.clock.now()
         limit = MAX_OF_PERSON if request.person else MAX_OF_SERVICES
         new = NewApiToken(

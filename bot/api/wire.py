@@ -7,6 +7,7 @@ Rules
   The last message is the question. Earlier ones, system messages and `instructions` are data that the program sent: the
   model reads them as quotes, and nobody's words or orders. In a conversation that the bot knows, its own history counts
   instead, and earlier messages are ignored.
+  A text to post has no options: a field that this version does not know is refused, because it would be ignored.
   Names from clients are limited to a small alphabet before they become a part of an id.
 """
 
@@ -28,6 +29,7 @@ from bot.chat.http_routes import MAX_BRACKETS, has_too_many_parts
 USUAL_MODEL: Final = "cogency"  # The name of the model that the bot uses without a choice
 MAX_DEPTH: Final = 32  # Of a request: a message with parts needs six
 MAX_QUESTION_CHARS: Final = 100_000  # Longer than any model's context has room for beside the rest
+MAX_POST_CHARS: Final = 4_000  # A page on Slack, and two or three messages on Discord
 MAX_EARLIER: Final = 100  # Messages: the last ones; more do not fit into the context
 MAX_NAME_CHARS: Final = 200  # Of a model
 MAX_PAIRS: Final = 16  # Of metadata, as OpenAI limits them
@@ -140,6 +142,31 @@ def read_request(endpoint: Endpoint, body: bytes) -> ApiQuestion:
         counts_usage=counts_usage,
         metadata=metadata,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PostRequest:
+    """A text to post. `key`: the same for a request that is sent again, "" for none."""
+
+    text: str
+    key: str = ""
+
+
+def read_post(key: str, body: bytes) -> PostRequest:
+    """Raises ApiError."""
+    if len(key) > MAX_KEY_CHARS or not key.isprintable():
+        raise ApiError(400, api_texts.POST_KEY.format(limit=MAX_KEY_CHARS), code="invalid_idempotency_key")
+    fields = _read_object(body)
+    if "text" not in fields:
+        raise ApiError(400, api_texts.MISSING.format(param="text"), param="text")
+    if unknown := next((name for name in fields if name != "text"), ""):
+        raise ApiError(400, api_texts.POST_FIELD.format(name=unknown[:100]), param=unknown[:100])
+    text = _text(fields["text"], "text").strip()
+    if not text:
+        raise ApiError(400, api_texts.POST_EMPTY, param="text")
+    if len(text) > MAX_POST_CHARS:
+        raise ApiError(400, api_texts.POST_LONG.format(limit=MAX_POST_CHARS), param="text")
+    return PostRequest(text, key)
 
 
 def _read_object(body: bytes) -> Body:
@@ -511,3 +538,7 @@ def models_body(names: Sequence[str], created: int) -> Body:
 
 def model_body(name: str, created: int) -> Body:
     return {"id": name, "object": "model", "created": created, "owned_by": "cogency"}
+
+
+def post_body(id_: str, status: str, message: str) -> Body:
+    return {"id": id_, "object": "post", "status": status, "message": message or None}

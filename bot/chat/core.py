@@ -18,6 +18,7 @@ from agent.ports.replies import Replies
 from agent.ports.spending import Spending
 from agent.ports.tool_audit import ToolAudit
 from agent.ports.webhooks import EventPlatform, WebhookEvents
+from agent.ports.written_turns import WrittenTurns
 from agent.schedules.port import SchedulePlatform, Schedules
 from bot.chat.access.admission import AdmissionControl
 from bot.chat.access.readers import Readers
@@ -67,6 +68,8 @@ class Repositories(Protocol):
     def webhook_events(self) -> WebhookEvents: ...
     @property
     def working_set(self) -> WorkingSet: ...
+    @property
+    def written_turns(self) -> WrittenTurns: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from agent.ports.saved_files import SavedFilesOfPeople
 from agent.ports.spending import Spending
 from agent.ports.tool_audit import ToolAudit
 from agent.ports.webhooks import WebhookEvents
+from agent.ports.written_turns import WrittenTurns
 from agent.providers.rehearsal import RehearsalProvider
 from agent.schedules.port import Schedules
 from agent.toolbox.registry import Toolbox
@@ -95,6 +96,8 @@ class Stored(Protocol):
     def api_tokens(self) -> ApiTokens: ...
     @property
     def webhook_events(self) -> WebhookEvents: ...
+    @property
+    def written_turns(self) -> WrittenTurns: ...
     @property
     def ledger(self) -> Ledger: ...
     @property

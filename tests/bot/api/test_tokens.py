@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import select
 
 from agent.errors import Refused
-from agent.memory.audience import GroupAudience, PersonAudience, Place
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.ports.api_tokens import TokenScope
 from agent.spending import NANO, Money
 from bot.api.commands import COMMAND, PersonTokens
-from bot.api.settings import ApiSettings
+from bot.api.settings import ApiSettings, parse_personal
 from bot.api.tokens import (
     DailyBudget,
     OwnersAudit,
@@ -124,6 +124,23 @@ async def test_a_person_gets_no_token_that_the_operator_does_not_allow(
     assert panel.refused
     assert said in panel.text
     assert await desk.store.api_tokens.all(10) == []
+
+
+@pytest.mark.parametrize(
+    ("person", "channel"),
+    [(ANN.id, ""), ("", ""), (ANN.id, "C1")],
+    ids=["a person", "a workspace", "a person somewhere"],
+)
+async def test_only_a_service_in_a_channel_can_post(person: str, channel: str) -> None:
+    desk, post = Desk(scopes=frozenset(TokenScope)), frozenset({TokenScope.ASK, TokenScope.POST})
+    audience = PersonAudience(person) if person else TeamAudience("slack:T1")
+    with pytest.raises(Refused, match="for services in one channel"):
+        await desk.service.issue(
+            TokenRequest(name="ci", person=person, audience=audience, source="slack:T1", channel=channel, scopes=post)
+        )
+    assert await desk.store.api_tokens.all(10) == []
+    with pytest.raises(ValueError, match="one or more of ask, recall, remember, forget,"):
+        parse_personal("ask,post")
 
 
 @pytest.mark.parametrize("words", ["create My_Editor", "create ide everything", f"create {'x' * 41}", "revoke 1"])
