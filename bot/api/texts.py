@@ -10,8 +10,7 @@ NAME_TAKEN = (
     "name, or revoke a token."
 )
 POST_FOR_SERVICES = (
-    "The scope post is for services in one channel: use --as service, and name a channel with --place. What a person "
-    "could post is not checked."
+    "The scope post is only for services in one channel. Use --as service, and name the channel with --place."
 )
 NO_SUCH_TOKEN = "There is no token {name}."
 NAME_OF_MANY_TOKENS = "Several tokens are named {name}. Use a number instead: {numbers}."
@@ -63,8 +62,8 @@ NO_JSON = "The body is not valid JSON in UTF-8."
 NO_OBJECT = "The body must be a JSON object."
 TOO_DEEP = "The JSON is nested more than {depth} levels deep."
 MANY_PARTS = (
-    "The body has more than {limit:,} of the characters {{ and [. Send fewer messages, or use a conversation, whose "
-    "history the bot has."
+    "The body has more than {limit:,} of the characters {{ and [. Send fewer messages, or continue a conversation, "
+    "whose history the bot stores."
 )
 MISSING = "Missing required field: {param}."
 NO_TEXT = "{param} must be a string."
@@ -112,5 +111,5 @@ STORE_AWAY = "The bot's database cannot be reached now. Try again in a minute."
 CLIENT_GONE = "The program that asked is no longer connected."
 TOKEN_REVOKED_MEANWHILE = "The token was revoked."
 FILE_NOT_SENT = "(The bot also made the file {name}, which this API cannot return.)"
-SENT_BEFORE = "an earlier message of this conversation, as the asking program reports it"
-SENT_ORDERS = "instructions that came with the question from the asking program"
+SENT_BEFORE = "an earlier message of this conversation, as reported by the program"
+SENT_ORDERS = "instructions that the program sent with the question"

@@ -25,8 +25,8 @@ class HttpSettings:
         "",
         section=Section.HTTP,
         description=(
-            "The public address of that server, which forwards to COGENCY_HTTP. If this is not set, only this machine "
-            "can reach the server."
+            "The public address of the proxy that forwards to COGENCY_HTTP. If this is not set, only this machine can "
+            "send requests."
         ),
         example="https://bot.example.com",
     )

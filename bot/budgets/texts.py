@@ -28,7 +28,9 @@ OTHER_BUDGETS = (
 )
 NO_SUCH_LIMIT = "There is no such limit. To set one, use {setting}."
 APPS_SETTING = "{setting} (or {key} for the app in the COGENCY_SLACK_APPS file)"
-ONLY_RAISED = "The default budget is {usually}. Here you can only raise it; to change the default, use {setting}."
+ONLY_RAISED = (
+    "The default budget is {usually}. With this command, you can only raise it. To change the default, use {setting}."
+)
 
 
 BUDGET = "{whose}, today (UTC): {tokens} ({tokens_limit}), {money} ({money_limit})."

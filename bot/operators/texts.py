@@ -62,7 +62,7 @@ FAILURES = {
     ),
     "lost": (
         "Another process took over a turn",
-        "The first process was silent for longer than COGENCY_LEASE_S. Look for a paused or overloaded machine.",
+        "The first process was silent for longer than COGENCY_LEASE_S. Check for a paused or overloaded machine.",
     ),
     "write": (
         "The platform rejected a message",

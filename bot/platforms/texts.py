@@ -163,11 +163,11 @@ ONLY_YOU = "I am not allowed to post in that channel, so only you can see this a
 INVITE_ME = "To let everyone there see my answers, use `/invite @{bot}` in the channel."
 # A mistyped "privately" would show a private question to everybody.
 NEARLY_PRIVATE = (
-    "I did not ask anything yet. Did you mean `/ask privately` instead of “{word}”? If not, start with another word."
+    "I did not send your question. Did you mean `/ask privately` instead of “{word}”? If not, start with another word."
 )
 NOT_ASKED_THERE = "I did not do anything in that channel, because you cannot read it."
 QUESTION_WAITS = (
-    "Slack is not accepting your question right now. Your question is not lost. I will ask it as soon as I can."
+    "Slack is not accepting your question right now. Your question is not lost. I will post it as soon as I can."
 )
 QUESTION_QUEUED = (
     "Many people are asking questions here right now. I will post your question in about {seconds:.0f} seconds."

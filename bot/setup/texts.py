@@ -55,13 +55,14 @@ FORGOTTEN_UNKNOWN = (
     "API tokens that were revoked after the backup are valid again: revoke them again (`cogency token list`)."
 )
 TOKEN_CREATE_SAYS = (
-    "Programs use the token for the API (docs/api.md). A person's token asks as the person, and reads what their "
-    "direct messages could. A service's token reads only its place. The token is printed on standard output."
+    "Programs use the token for the API (docs/api.md). With a person's token, a program asks as that person, and reads "
+    "what the bot could show them in a direct message. With a service's token, it reads only what the place of the "
+    "service knows. The token is printed on standard output."
 )
 TOKEN_AS_SAYS = "the ID of a person from `cogency person find`, or service"
-TOKEN_PLACE_SAYS = "of a service: its place, as a channel's name or the ID from `cogency place find`"
+TOKEN_PLACE_SAYS = "for a service: its place, as a channel's name or an ID from `cogency place find`"
 TOKEN_PLACE_MISSING = "A service needs a place: add --place, with a channel's name or ID."
-TOKEN_PLACE_OF_PERSON = "--place is only for services: a person's token reads what their direct messages could."
+TOKEN_PLACE_OF_PERSON = "--place is only for services. A person's token does not need a place."
 TOKEN_PLACE_PRIVATE = "{of} is a direct message. Use --as with that person's ID instead."
 TOKEN_PERSON_MADE = (
     "Token {name} for {of} ({scopes}), {ends}. It is not shown again. Use it as the API key of a program."
@@ -427,7 +428,7 @@ INIT_SAYS = (
     "In a terminal, it asks questions. With --yes, it tests the settings from the environment and writes them to the "
     "file."
 )
-INIT_NO_TERMINAL = "Nothing was written, because nobody is here to answer. Run this in a terminal, or add --yes."
+INIT_NO_TERMINAL = "Nothing was written, because this is not a terminal. Run the command in a terminal, or add --yes."
 DOTENV_UNWRITABLE = "{dotenv} could not be written ({reason}). Check the folder."
 
 
@@ -473,7 +474,7 @@ ASKED_NOW = (
 )
 TYPE_ID = "Type {of} to erase it: "
 NOT_TYPED = "That was not {of}. Nothing was erased."
-SAY_YES = "Nothing was erased, because nobody is here to confirm. Add --yes."
+SAY_YES = "Nothing was erased, because this is not a terminal where you could confirm. Add --yes."
 EXPORTED_TO = "Wrote everything stored about {of} to {file}. Audit entry: #{number}."
 DISTRIBUTED = "workspaces can install the app at {address}/slack/install"
 DISTRIBUTED_TO_NOBODY = "no workspace can install the app at {address}/slack/install"

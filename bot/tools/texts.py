@@ -66,8 +66,8 @@ SIGN_OUT_OF = "Sign out of {server}"
 DECIDED = {
     "allow": "Approved once.",
     "always": (
-        "Approved. In this thread, I will ask again only if I have read what other people wrote, or if the call "
-        "passes on a tool's output that goes beyond your message."
+        "Approved. In this thread, I will ask again only if I have read other people's text, or if the call contains "
+        "something from a tool's output that is not in your message."
     ),
     "refuse": "Denied. The call will not run.",
 }

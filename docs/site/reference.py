@@ -111,7 +111,7 @@ def settings_page(settings: Sequence[Setting]) -> str:
 
 def _linked(says: str) -> str:
     """Pages that a description names, as links."""
-    return re.sub(r"\bdocs/(\w+)\.md", r"[\1.md](\1.md)", says).replace("<", "&lt;")
+    return re.sub(r"\bdocs/([\w-]+)\.md", r"[\1.md](\1.md)", says).replace("<", "&lt;")
 
 
 # Rights on the platforms.

@@ -113,14 +113,14 @@ NO_MODEL = "No model is configured. The user has to set COGENCY_MODEL or a vendo
 
 NOT_SERVED = "The MCP server is not served at /mcp, because the extra 'mcp' is not installed. Run {command}"
 NO_SUCH_PATH = "There is nothing at this address. The MCP server is at /mcp."
-ONLY_POST = "Only POST is supported: this server sends nothing unasked, and has no sessions."
-OTHER_HOST = "This server is not known by this name. Use {host}."
+ONLY_POST = "Only POST is supported. This server does not open streams or sessions."
+OTHER_HOST = "This server does not accept the host name of this request. Use {host}."
 OTHER_ORIGIN = "Web pages of other sites cannot use this server."
 UNAUTHORIZED = "The token is missing, invalid or expired. Send a valid one as `Authorization: Bearer TOKEN`."
 NO_PERSON = "This token belongs to a service. The MCP server needs a token of a person."
 NO_JSON_TYPE = "The Content-Type must be application/json."
 STORE_AWAY = "The database cannot be reached now. Try again later."
-THREAD_ELSEWHERE = "This thread was not begun by a program, so it can only be continued in the chat."
+THREAD_ELSEWHERE = "This thread was not started by a program. Continue it in the chat."
 WORKING = "Working…"
 
 # Signing in with OAuth

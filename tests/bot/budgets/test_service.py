@@ -86,11 +86,11 @@ async def test_raising_after_lifting_gives_the_raised_budget() -> None:
 async def test_a_refused_change_names_the_setting_for_it() -> None:
     office = Office()
     assert await office.ask(f"person:{ANN} 10 tokens") == (
-        "The default budget is 1,000 tokens. Here you can only raise it; to change the default, use "
+        "The default budget is 1,000 tokens. With this command, you can only raise it. To change the default, use "
         "COGENCY_PERSON_TOKENS_PER_DAY."
     )
     assert (
-        "$5.00. Here you can only raise it; to change the default, use COGENCY_PERSON_DOLLARS_PER_DAY"
+        "$5.00. With this command, you can only raise it. To change the default, use COGENCY_PERSON_DOLLARS_PER_DAY"
         in await office.ask(f"person:{ANN} $1")
     )
     assert (
@@ -112,7 +112,7 @@ async def test_a_workspace_has_the_default_budget_or_its_apps_and_an_operator_ra
     assert "0 tokens (of 300 tokens), $0 (of $1.00)" in await office.ask("workspace:T2")
     assert "(of 500 tokens)" in await office.ask("workspace:slack:T2 500 tokens")
     assert await office.ask("workspace:T2 100 tokens") == (
-        "The default budget is 300 tokens. Here you can only raise it; to change the default, use "
+        "The default budget is 300 tokens. With this command, you can only raise it. To change the default, use "
         "COGENCY_WORKSPACE_TOKENS_PER_DAY (or tokens_per_day for the app in the COGENCY_SLACK_APPS file)."
     )
     assert "(of 300 tokens)" in await office.ask("workspace:T2 reset")
