@@ -344,7 +344,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "outgoing_delivery": Stored(
             "an event that waits for the receiver of a webhook, or that could not be delivered: IDs and counts, no words",
-            f"until it is delivered. If it cannot be delivered for {TRIED_FOR.total_seconds() / 3600:g} hours, {FAILED_KEPT.days} days more",
+            f"until it is delivered. After {TRIED_FOR.total_seconds() / 3600:g} hours of failed attempts, for {FAILED_KEPT.days} more days",
         ),
         "job": Stored("waiting background jobs, such as learning, indexing and deleting", "until it is done"),
     },

@@ -54,8 +54,8 @@ approval. A test fails if anything that the asker said leaks. Each sequence succ
 
 ## Blocked network addresses
 
-`tests/bot/web/test_guard.py` runs each attempt twice. The bot must connect only to the public web. A program without the bot's checks must
-be deceived. `public.example` and `a.example` are sites on the public web.
+`tests/bot/web/test_guard.py` runs each attempt twice. The bot must connect only to the public web. The same attempt must succeed against a
+program without the bot's checks. `public.example` and `a.example` are sites on the public web.
 
 | Stopped by | Attempts |
 |---|---|
