@@ -3,6 +3,7 @@
 #   make demo      install the run-time dependencies, and chat in the terminal (no keys needed)
 #   make check     formatting, lint, types of the product, import contracts and the unit tests, in a minute
 #   make test      install the test dependencies, and run the tests of the product
+#   make test-thorough  all tests of the product, with all cases and other random values each time (half an hour)
 #   make test-benchmarks  the tests of the benchmarks and of the films
 #   make test-python  code in the real sandbox: what it can do, and 80 attempts to get out; installs 350 MB, compiles once
 #   make soak      every test ten times, in shuffled orders, under CPU load (hours)
@@ -29,7 +30,7 @@ FONTS := tests/films/node_modules
 # Without compiled files each test process would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test test-benchmarks test-python soak chaos newcomer coverage lint style types units format docs test-docs generated film release lock clean
+.PHONY: demo check test test-thorough test-benchmarks test-python soak chaos newcomer coverage lint style types units format docs test-docs generated film release lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -46,6 +47,10 @@ IN_SANDBOX := tests/sandbox
 # Six processes on two cores: two compute, while four mostly wait for servers and processes.
 test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m pytest $(call spread,6) -q $(addprefix --ignore=,$(NOT_PRODUCT) $(IN_SANDBOX))
+
+# The cases that `make test` leaves out, too (tests/examples.py).
+test-thorough: .venv/dev.stamp $(NODE_TOOLS)/.stamp
+	$(BIN)/python -m pytest $(call spread,6) -q --hypothesis-profile=thorough $(addprefix --ignore=,$(NOT_PRODUCT) $(IN_SANDBOX))
 
 test-benchmarks: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m pytest $(call spread,3) -q $(NOT_PRODUCT)

@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.examples import DEV, SOAK, USUAL
+from tests.examples import DEV, THOROUGH, USUAL, is_thorough
 from tests.fakes.aimock import AiMock, running_aimock
 from tests.fakes.compiled_statements import share_compiled_statements
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
 # A slow machine is no defect: tests have their own time limits. The same values are drawn each time, so that a commit
-# that passed here passes in CI; `make soak` draws others in each round.
+# that passed here passes in CI; `make test-thorough` and `make soak` draw others each time.
 _PROFILE = settings.get_current_profile_name()
 settings.register_profile(
-    SOAK,
+    THOROUGH,
     settings.get_profile(_PROFILE),
     deadline=None,
     derandomize=False,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("here", settings.get_profile(SOAK), max_examples=USUAL, derandomize=True)
+settings.register_profile("here", settings.get_profile(THOROUGH), max_examples=USUAL, derandomize=True)
 settings.register_profile(DEV, settings.get_profile("here"), max_examples=5)
 if _PROFILE in {"default", "ci"}:
     settings.load_profile("here")
@@ -57,8 +57,13 @@ def pytest_configure() -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))  # noqa: TID251 -- pytest offers no other way
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that need a server of a database, of models or of Slack: `make check` skips them."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests that need a server of a database, of models or of Slack: `make check` skips them. Deselect thorough
+    ones, unless this is `make test-thorough`.
+    """
+    if not is_thorough() and (left_out := [item for item in items if item.get_closest_marker("thorough")]):
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     for item in items:
         if isinstance(item, pytest.Function):
             parameters = list(item.callspec.params.values()) if hasattr(item, "callspec") else []

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from tests.examples import SOAK
+from tests.examples import THOROUGH
 
-SUITE = ("-n", "4", "--dist", "worksteal", "-q", "-p", "pytest_randomly", f"--hypothesis-profile={SOAK}")
+SUITE = ("-n", "4", "--dist", "worksteal", "-q", "-p", "pytest_randomly", f"--hypothesis-profile={THOROUGH}")
 
 
 def _spin() -> None:

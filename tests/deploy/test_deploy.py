@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, cast
@@ -18,7 +18,7 @@ from bot.app.settings import load_settings, setting_names
 from bot.settings.installation import IMAGE_EXTRAS, IMAGE_MARKER
 from deploy.release import notes_of
 from store.migrations import HEAD, RELEASES
-from tests.examples import is_thorough
+from tests.examples import thorough
 
 ROOT: Final = Path(__file__).parents[2]
 DEPLOY: Final = ROOT / "deploy"
@@ -217,12 +217,11 @@ for mine in {mine}:
 """
 
 
-# Each program takes seconds of CPU: `make soak` tries each order with each set of names.
-ORDERS: Final[Sequence[tuple[tuple[str, ...], bool]]] = [
-    (names, ours_first)
+# Each program takes seconds of CPU: `make test-thorough` tries each order with each set of names.
+ORDERS: Final = [
+    pytest.param(names, ours_first, marks=[] if (names, ours_first) in [(("bot",), False), (MINE, True)] else thorough)
     for names in [(), *((name,) for name in MINE), MINE]
     for ours_first in (True, False)
-    if is_thorough() or ours_first == (names == MINE)
 ]
 
 
@@ -244,7 +243,7 @@ def test_a_program_uses_the_installed_library_beside_its_own_modules_of_the_same
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MINE)
+@pytest.mark.parametrize("name", ["agent", *(pytest.param(name, marks=thorough) for name in ("bot", "store"))])
 def test_a_program_with_the_name_of_a_package_of_ours_uses_the_library(name: str, site: Path, tmp_path: Path) -> None:
     program = PROGRAM.format(first="from cogency_bot import Agent, open_store, tool", second="", mine=())
     (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")

@@ -4,15 +4,22 @@ Those of the longer one, which is a command, start from nothing: `make chaos`, o
 `python -m benchmarks.chaos --events 2000 --seed 7`.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from benchmarks.chaos import PATIENCE_S, Chaos, Result, run
+from tests.examples import is_thorough
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.ready_process import ReadyService
 
-SIZE: dict[str, int] = {"events": 60, "conversations": 10, "kills": 2, "stops": 1, "cuts": 2}
+SIZE: Final[Mapping[str, int]] = (
+    {"events": 60, "conversations": 10, "kills": 2, "stops": 1, "cuts": 2}
+    if is_thorough()
+    else {"events": 30, "conversations": 6, "kills": 1, "stops": 1, "cuts": 1}
+)
 TIMEOUT_S = 6 * PATIENCE_S  # Above what starting, ending and standing still may take; while replies come, it goes on
 
 

@@ -23,6 +23,7 @@ import pytest
 from agent.machine import CLOCK
 from bot.chat.texts import replies as reply_texts
 from bot.tools import texts as tool_texts
+from tests.examples import thorough
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT, Payload, labels, seen
@@ -347,6 +348,7 @@ async def test_the_official_servers_are_used_from_slack(tmp_path: Path) -> None:
     tell_whether_git_was_left_out()
 
 
+@thorough
 async def test_the_official_servers_are_used_from_discord(tmp_path: Path) -> None:
     async with on_a_discord(tmp_path) as (world, discord):
         await world.logged(*(f"MCP server {name}: connected" for name in (*OFFICIAL, "raw")))

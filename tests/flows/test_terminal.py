@@ -28,6 +28,7 @@ from bot.models import texts as models_texts
 from bot.platforms import texts as platforms_texts
 from store.engine import open_store
 from store.migrations import HEAD
+from tests.examples import thorough
 from tests.fakes import documents
 from tests.fakes.new_database import lay_database
 from tests.fakes.postgresql import PostgresServer
@@ -82,14 +83,14 @@ def test_the_terminal_says_who_its_user_is(tmp_path: Path) -> None:
     [
         ("ask hello", Exit.OK),
         ("doctor", Exit.OK),
-        ("migrate", Exit.OK),
-        ("budget me", Exit.OK),
-        ("usage", Exit.UNAVAILABLE),
-        ("audit", Exit.UNAVAILABLE),
-        ("check-model", Exit.SETTINGS),
-        ("settings", Exit.OK),
+        pytest.param("migrate", Exit.OK, marks=thorough),
+        pytest.param("budget me", Exit.OK, marks=thorough),
+        pytest.param("usage", Exit.UNAVAILABLE, marks=thorough),
+        pytest.param("audit", Exit.UNAVAILABLE, marks=thorough),
+        pytest.param("check-model", Exit.SETTINGS, marks=thorough),
+        pytest.param("settings", Exit.OK, marks=thorough),
         ("slack manifest", Exit.OK),
-        ("discord invite --application 1", Exit.OK),
+        pytest.param("discord invite --application 1", Exit.OK, marks=thorough),
         ("run", Exit.SETTINGS),
     ],
 )
@@ -100,8 +101,8 @@ def test_each_command_imports_what_it_needs(tmp_path: Path, arguments: str, ends
 
 def test_the_settings_are_listed_also_where_one_of_them_is_wrong(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("COGENCY_MODLE=rehearsal\n", encoding="utf-8")
-    assert "`cogency settings` lists" in " ".join(from_nothing(tmp_path, "settings", "--help").stdout.split())
-    ran = from_nothing(tmp_path, "settings", COGENCY_BACKLOG="many")
+    assert "`cogency settings` lists" in " ".join(cogency(tmp_path, "settings", "--help").stdout.split())
+    ran = cogency(tmp_path, "settings", COGENCY_BACKLOG="many")
     assert (ran.returncode, ran.stderr) == (Exit.OK, "")
     assert ran.stdout == (Path(__file__).parents[2] / ".env.example").read_text(encoding="utf-8")
 

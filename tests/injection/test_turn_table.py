@@ -263,7 +263,7 @@ async def test_what_a_call_may_do_depends_on_its_effect_whose_words_the_turn_hol
     asked: Asked, row: PolicyAnswer | None
 ) -> None:
     """By turns in direct messages and in a channel; the places are gone through below. `make test` plays a third of the
-    cells, in which every call meets whoever's words; `make soak` plays all.
+    cells, in which every call meets whoever's words; `make test-thorough` plays all.
     """
     words_of_turns = (Words.NOBODYS, Words.RESULT) if row in DEFINITE else (*Words,)
     async with cells(row) as world:

@@ -41,6 +41,7 @@ T = TypeVar("T")
 EARLIEST = "r0005"
 BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= version < HEAD]
 FEW = ["r0014", "r0010", "r0005"]
+NEWEST = 6
 # These rows stay, as a later version needs them again.
 UNREAD = "marks of forgotten messages; these messages may return if they are sent again"
 LOST: Mapping[str, set[str]] = {
@@ -202,14 +203,15 @@ async def test_each_version_back_to_the_fifth_keeps_what_it_can_hold_and_names_t
 
 
 async def test_the_tables_are_those_that_a_database_of_the_earlier_version_has(either: Store, tmp_path: Path) -> None:
-    """Down in steps, and up again: each version looks the same on both ways."""
+    """Down in steps, and up again: each version looks the same on both ways. Old revisions do not change."""
+    steps = BACK_TO if is_thorough() else BACK_TO[:NEWEST]
 
     def walked(connection: Connection) -> tuple[dict[str, Any], dict[str, Any]]:
         down, up = dict[str, Any](), dict[str, Any]()
-        for version in BACK_TO:
+        for version in steps:
             take_back(connection, version, MIGRATIONS)
             down[version] = shape(connection)
-        for version in reversed(BACK_TO):
+        for version in reversed(steps):
             prepare(connection, "here", lambda: b"key", up_to(version, tmp_path / version))
             up[version] = shape(connection)
         prepare(connection, "here", lambda: b"key", MIGRATIONS)
