@@ -9,12 +9,14 @@ from typing import Generic
 
 import pytest
 
-from agent.messages import Message
+from agent.messages import Json, Message
 from agent.providers.scripted import ScriptedProvider
+from bot.tools.mcp.config import McpServerConfig
 from bot.webhooks.config import Hook
 from bot.webhooks.presets import samples
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.hook_senders import Sender, hooks_of, receiving
+from tests.fakes.mcp_world import config, connected, raw
 from tests.fakes.store import store_in_memory
 from tests.flows.worlds import WORLDS, AnyWorld, OpenWorld, Page, W, Who
 
@@ -49,15 +51,18 @@ async def office(
     more: str = "",
     preset: str = "alertmanager",
     slots: int = 4,
+    servers: Sequence[McpServerConfig] = (),
 ) -> AsyncGenerator[Office[W]]:
-    """`script`: the answers of the model, or one function that gives them."""
+    """`script`: the answers of the model, or one function that gives them. `servers`: whose tools the bot has."""
     model = ScriptedProvider(script[0] if script and callable(script[0]) else script)
     async with open_world() as world, AsyncExitStack() as stack:
         platform = world.source.partition(":")[0]
         person = world.person(Who.ASKER).rpartition(":")[2]
         lines = f'preset = "{preset}"\nchannel = "{platform}:{world.channel}"\nmention = ["{person}"]\n{more}'
         hooks: Mapping[str, Hook] = hooks_of(alerts=lines)
-        host = answering_host(model, world.clock, store_in_memory(), hooks=hooks)
+        connections = await stack.enter_async_context(connected(*servers)) if servers else ()
+        tools = [tool for server in connections for tool in server.tools]
+        host = answering_host(model, world.clock, store_in_memory(), tools=tools, hooks=hooks)
         await stack.enter_async_context(host.answering())
         await stack.enter_async_context(world.serving(host))
         sender = await stack.enter_async_context(receiving(host, hooks, world.clock, slots=slots))
@@ -67,8 +72,31 @@ async def office(
 ASK = 'do = "ask"\nask = "What could be the cause?"\ntools = ["recall"]\n'
 
 
-async def test_an_alert_is_posted_asked_about_in_its_thread_and_resolved_there(open_world: AnyWorld) -> None:
-    async with office(open_world, "The disk is full.", more=ASK) as here:
+LOOKS: Json = [
+    {"name": "raw.echo", "args": {"query": "disk of db-2"}},
+    {"name": "read_channel", "args": {"where": "here"}},
+    {"name": "raw.fail", "args": {}},
+]
+
+
+async def test_an_alert_is_investigated_with_a_server_and_the_channel_and_resolved_in_its_thread(
+    open_world: AnyWorld,
+) -> None:
+    asked = list[str]()  # What the model was shown about the alert
+
+    def answers(messages: Sequence[Message]) -> str:
+        shown = "\n".join(message.text for message in messages)
+        if "who looks at it?" in shown:
+            return "Ann does." if "The disk is full." in shown else "I know nothing about it."
+        if "What could be the cause?" not in shown:
+            return "Good luck."
+        asked.append(shown)
+        return f"<execute>{json.dumps(LOOKS)}</execute>" if len(asked) == 1 else "The disk is full."
+
+    may = ASK.replace('"recall"', '"raw.echo", "read_channel"')
+    async with office(open_world, answers, more=may, servers=[config(raw())]) as here:
+        await here.world.ask("I deploy the new checkout now", who=Who.OTHER)
+        await here.until("Good luck.")
         assert await here.report("alertmanager/firing") == 202
         alert = await here.until("HighLatency")
         assert alert.stands_alone
@@ -76,15 +104,19 @@ async def test_an_alert_is_posted_asked_about_in_its_thread_and_resolved_there(o
         answer = await here.until("The disk is full.")
         assert answer in here.world.answers(alert)
         assert not here.world.calls(answer)
-        asked = here.model.requests[-1]
-        question = "\n".join(message.text for message in asked)
-        assert "What could be the cause?" in question
+        question, with_results = asked
         assert "Checkout is slow" in question
+        results = with_results.removeprefix(question)
+        assert json.dumps('[{"query": "disk of db-2"}, 0]') in results, "what the server answered"
+        assert "I deploy the new checkout now" in results, "what a person wrote in the channel"
+        assert "unknown tool 'raw.fail'" in results, "the webhook may not use all tools of the server"
         assert await here.report("alertmanager/resolved") == 202
         resolved = await here.until("is resolved")
         assert resolved in here.world.answers(alert)
         assert not here.world.calls(resolved)
-        assert len(here.model.requests) == 1
+        assert len(asked) == 2
+        await here.world.ask("who looks at it?", alert, Who.OTHER)
+        assert await here.until("Ann does.") in here.world.answers(alert)
 
 
 async def test_an_event_of_github_is_posted_and_no_model_is_asked(open_world: AnyWorld) -> None:
