@@ -8,14 +8,14 @@ Rules
   A question is begun once the event is posted, in its thread.
   Of all hooks together at most `slots` events are posted at the same time, and as many questions asked: people find
   most slots for turns free, however many events come. The others wait here, and the hooks take turns. In each channel
-  at most BURST events are posted within BURST_S, half of what platforms allow: the rest is left to people.
+  at most BURST events and questions begin at once, and then one every EVERY_S: half of what platforms allow, so that
+  the rest is left to people. Questions come first: what has begun is completed before more begins.
   An event that cannot be posted for two days is dropped, and the log says so.
 """
 
 import asyncio
 import logging
 import re
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -42,9 +42,10 @@ log = logging.getLogger(__name__)
 LOOK_S: Final = 5.0  # The longest pause between two looks: an event of another process is noticed within it
 CONNECTED_S: Final = 1.0  # Until a platform is connected
 SOON_S: Final = 0.02
+BETWEEN_S: Final = 0.1  # The shortest pause: not each delivery of a flood leads to a look
 FULL_S: Final = 0.5  # While all slots, or the posts of a channel, are taken
 BURST: Final = 5
-BURST_S: Final = 10.0
+EVERY_S: Final = 2.0
 NEXT_LOOK: Final = timedelta(seconds=0.3)  # At an event that waits for a turn
 FIRST_RETRY: Final = timedelta(seconds=5)
 LONGEST_RETRY: Final = timedelta(minutes=10)
@@ -55,7 +56,7 @@ PRUNE_S: Final = 3_600.0
 TITLE_CHARS: Final = 80
 _MARKS: Final = re.compile(r"[*`\\]")
 # What is done about events in each state, and with which kind of turns.
-_STEPS: Final = ((EventState.RECEIVED, TurnKind.EVENT), (EventState.POSTED, TurnKind.EVENT_QUESTION))
+_STEPS: Final = ((EventState.POSTED, TurnKind.EVENT_QUESTION), (EventState.RECEIVED, TurnKind.EVENT))
 
 
 class _Later(Exception):
@@ -64,16 +65,16 @@ class _Later(Exception):
 
 @dataclass(slots=True)
 class ChannelPace:
-    """Counts the events that this process has posted in each channel."""
+    """Spaces what this process begins in each channel: see BURST and EVERY_S."""
 
-    _times: dict[str, deque[float]] = field(default_factory=dict[str, deque[float]])
+    _paid_until: dict[str, float] = field(default_factory=dict[str, float])
+    """By channel: what has begun there takes EVERY_S each, one after the other."""
 
     def is_reached(self, channel: str, now: float) -> bool:
-        times = self._times.get(channel, ())
-        return len(times) == BURST and times[0] > now - BURST_S
+        return self._paid_until.get(channel, now) > now + (BURST - 1) * EVERY_S
 
     def count(self, channel: str, now: float) -> None:
-        self._times.setdefault(channel, deque(maxlen=BURST)).append(now)
+        self._paid_until[channel] = max(self._paid_until.get(channel, now), now) + EVERY_S
 
 
 class NotPosted(CogencyError):
@@ -116,6 +117,7 @@ class EventDispatcher:
                 log.log(severity(error), "events of webhooks could not be read; retrying: %s", error)
             except Exception:
                 log.exception("events of webhooks could not be posted")  # one bug must not end all webhooks
+            await asyncio.sleep(BETWEEN_S)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._changed.wait()
@@ -128,13 +130,12 @@ class EventDispatcher:
         if not served:
             return CONNECTED_S
         now = self.clock.monotonic()
-        can_post = frozenset(name for name in served if not self._pace.is_reached(self.hooks[name].channel, now))
-        is_full = can_post != served
+        can_begin = frozenset(name for name in served if not self._pace.is_reached(self.hooks[name].channel, now))
+        is_full = can_begin != served
         for state, kind in _STEPS:
-            hooks = can_post if state is EventState.RECEIVED else served
             free = self.slots - await self.events.open_turns(kind)
             is_full |= free <= 0
-            for event in await self.events.due(hooks, state, self.clock.now(), free) if free > 0 else ():
+            for event in await self.events.due(can_begin, state, self.clock.now(), free) if free > 0 else ():
                 await self._process(event)
         first = await self.events.first_due(served)
         if first is None:
@@ -158,6 +159,9 @@ class EventDispatcher:
     async def _process(self, event: WebhookEvent) -> None:
         """Begin the event's next turn. Raises StoreError."""
         hook = self.hooks[event.hook]
+        if self._pace.is_reached(hook.channel, self.clock.monotonic()):
+            await self.events.put_off(event, self.clock.now() + NEXT_LOOK)
+            return
         try:
             if event.state is EventState.RECEIVED:
                 await self._post(event, hook)
@@ -182,8 +186,6 @@ class EventDispatcher:
         await self.events.put_off(event, now + min(max(now - event.received, FIRST_RETRY), LONGEST_RETRY))
 
     async def _post(self, event: WebhookEvent, hook: Hook) -> None:
-        if self._pace.is_reached(hook.channel, self.clock.monotonic()):
-            raise _Later
         page = await self.events.thread_of(event)
         if page is None:
             raise _Later
@@ -191,8 +193,7 @@ class EventDispatcher:
         asks = hook.action is Action.ASK and not event.closes
         posted = replace(incoming, kind=TurnKind.EVENT, text=event.text)
         state = EventState.POSTED if asks else EventState.DONE
-        await self.events.begin(event, NewEventTurn(posted, state, event.text, page), self.clock.now())
-        self._pace.count(hook.channel, self.clock.monotonic())
+        await self._begin(event, hook, NewEventTurn(posted, state, event.text, page))
 
     async def _ask(self, event: WebhookEvent, hook: Hook) -> None:
         page = await self.events.page_of(event)
@@ -207,12 +208,16 @@ class EventDispatcher:
             source = texts.EVENT_SOURCE.format(name=hook.name)
             quoted = (Quoted(source, incoming.person.name, event.text, by_bot=True),)
             question = replace(incoming, kind=TurnKind.EVENT_QUESTION, text=hook.ask, quoted=quoted)
-            await self.events.begin(event, NewEventTurn(question, EventState.DONE), now)
+            await self._begin(event, hook, NewEventTurn(question, EventState.DONE))
             return
         log.info("the webhook %s has used up its budget for today", hook.name)
         words, name = texts.OVER_BUDGET.format(name=hook.name), f"hook:{hook.name}:budget:{now:%Y-%m-%d}"
         notice = replace(incoming, kind=TurnKind.EVENT, text=words, event_id=name, message_id=name)  # once a day
-        await self.events.begin(event, NewEventTurn(notice, EventState.DONE, words), now)
+        await self._begin(event, hook, NewEventTurn(notice, EventState.DONE, words))
+
+    async def _begin(self, event: WebhookEvent, hook: Hook, turn: NewEventTurn) -> None:
+        await self.events.begin(event, turn, self.clock.now())
+        self._pace.count(hook.channel, self.clock.monotonic())
 
     async def _spent_today(self, person: str, now: datetime) -> int:
         totals = await self.spending.totals(SpendingPeriod.days_until(now, 1), By.PERSON, person=person)

@@ -3,6 +3,7 @@
 Rules
 - A request is checked from what costs least to what costs most: its method, name, headers, rate, body, signature, JSON.
 - An event is stored before it is acknowledged. If it cannot be stored, the sender is told to try again.
+- Events are stored a few at a time, so that what people write waits behind few of them, and not behind a flood.
 - Memory is bounded: the server bounds how many connections send a body of up to SMALL, and larger ones are read from
   a few senders at the same time. So slow senders without a secret delay no small delivery.
 - A sender learns that it was refused, and not why its signature is wrong. The log says why, once a minute for each
@@ -35,7 +36,8 @@ log = logging.getLogger(__name__)
 PATH: Final = "/hooks"
 SMALL: Final = 65_536  # Bytes: most deliveries are smaller
 LARGE_AT_ONCE: Final = 8  # Bodies of a megabyte, and their JSON several times that
-PATIENCE_S: Final = 10.0  # For one of them: senders give up after ten seconds or more
+STORED_AT_ONCE: Final = 2  # SQLite has one writer, which writes in the order in which it was asked
+PATIENCE_S: Final = 10.0  # For a large body: senders give up after ten seconds or more
 MAX_WAITING: Final = 1_000  # Events of a hook that were not posted yet
 MAX_HEADERS: Final = 100
 MAX_RECENT: Final = 10_000
@@ -107,6 +109,7 @@ class Receiver:
     _rates: MinuteRates = field(default_factory=MinuteRates)
     _recent: RecentIds = field(default_factory=RecentIds)
     _reading_large: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_AT_ONCE))
+    _storing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(STORED_AT_ONCE))
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -182,7 +185,8 @@ class Receiver:
     async def _ignore(self, hook: Hook, ignored: Ignored, now: datetime) -> Response:
         if ignored.ids:
             try:
-                added = await self.events.add_ignored(hook.name, ignored.ids, now)
+                async with self._storing:
+                    added = await self.events.add_ignored(hook.name, ignored.ids, now)
             except StoreError as error:
                 return Response(503, texts.TOLD_UNSTORED, RequestEnd.UNAVAILABLE, str(error), _RETRY)
             self._recent.note(hook, ignored.ids[0], now)
@@ -194,7 +198,8 @@ class Receiver:
         new = NewWebhookEvent(event.hook, event.ids, event.text, event.key, event.closes)
         run_at = (hook.quiet and hook.quiet.until(now)) or now
         try:
-            added = await self.events.add(new, now, run_at, MAX_WAITING)
+            async with self._storing:
+                added = await self.events.add(new, now, run_at, MAX_WAITING)
         except StoreError as error:
             return Response(503, texts.TOLD_UNSTORED, RequestEnd.UNAVAILABLE, str(error), _RETRY)
         if added is not EventAdded.FULL:

@@ -21,7 +21,7 @@ from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Claiming, Closing
 from bot.webhooks import texts
 from bot.webhooks.config import Hook
-from bot.webhooks.dispatcher import BURST, BURST_S, GIVE_UP, EventDispatcher, event_kinds
+from bot.webhooks.dispatcher import BURST, EVERY_S, GIVE_UP, EventDispatcher, event_kinds
 from tests.fakes.clock import FakeClock
 from tests.fakes.hook_senders import hooks_of
 from tests.fakes.store import StoreInMemory, store_in_memory
@@ -285,9 +285,25 @@ async def test_a_channel_gets_a_few_events_at_once_and_the_rest_one_after_anothe
         for _ in range(5):
             await here.dispatcher.work()
         assert [claim.incoming.hook for claim in await here.turns()].count("plain") == BURST
-        await CLOCK.advance(BURST_S / 2)
+        await CLOCK.advance(EVERY_S / 2)
         await here.dispatcher.work()
         assert await here.turns() == []
-        await CLOCK.advance(BURST_S)
+        for _ in range(3):
+            await CLOCK.advance(EVERY_S)
+            await here.dispatcher.work()
+            assert len(await here.turns()) == 1
+
+
+async def test_questions_about_events_take_part_of_what_a_channel_gets_and_come_first() -> None:
+    async with desk(slots=50) as here:
+        for number in range(20):
+            await here.report("asks", f"a{number}")
         await here.dispatcher.work()
-        assert len(await here.turns()) == BURST
+        for number, posted in enumerate(await here.turns()):
+            await here.finish(posted, f"1.{number}")
+        kinds = list[TurnKind]()
+        for _ in range(5):
+            await CLOCK.advance(EVERY_S)
+            await here.dispatcher.work()
+            kinds += [claim.incoming.kind for claim in await here.turns()]
+        assert kinds == [TurnKind.EVENT_QUESTION] * 5

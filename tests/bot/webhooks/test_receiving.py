@@ -19,7 +19,7 @@ from bot.chat.telemetry import RequestEnd, RequestHandled, TelemetryEvent
 from bot.chat.web_server import serving
 from bot.webhooks.config import Hook
 from bot.webhooks.presets import samples
-from bot.webhooks.receiving import PATH, SMALL, Receiver
+from bot.webhooks.receiving import PATH, SMALL, STORED_AT_ONCE, Receiver
 from bot.webhooks.signatures import sign
 from tests.fakes.clock import FakeClock
 from tests.fakes.hook_senders import hooks_of
@@ -45,10 +45,16 @@ class Door:
     is_full: bool = False
     is_broken: bool = False
     lookups: int = 0
+    adding: int = 0
+    most_adding: int = 0
     ignored: list[tuple[str, tuple[str, ...]]] = field(default_factory=list[tuple[str, tuple[str, ...]]])
 
     async def add(self, new: NewWebhookEvent, now: datetime, run_at: datetime, limit: int) -> EventAdded:  # noqa: ARG002 -- the port's
         self.lookups += 1
+        self.adding += 1
+        self.most_adding = max(self.most_adding, self.adding)
+        await asyncio.sleep(0)
+        self.adding -= 1
         if self.is_broken:
             raise StoreUnavailable("The database is away.")
         if self.is_full:
@@ -318,3 +324,17 @@ async def test_a_thousand_deliveries_at_once_are_each_answered() -> None:
         await asyncio.gather(*map(deliver, range(1_000)))
         assert statuses == [202] * 1_000
         assert len(opened.stored) == 1_000
+
+
+async def test_of_a_flood_a_few_are_stored_at_a_time_so_that_other_writes_come_between() -> None:
+    async with door(hooks_of(flooded='preset = "json"\nchannel = "discord:1"\nper_minute = 100\n')) as opened:
+        hook = hooks_of(flooded='preset = "json"\nchannel = "discord:1"\n')["flooded"]
+        bodies = [b'{"text": "%d"}' % number for number in range(40)]
+        signed = [sign(hook.scheme, hook.revealed[0], body, opened.clock.now(), f"{body}") for body in bodies]
+        posts = (
+            opened.http.post(f"{PATH}/flooded", content=body, headers=headers)
+            for body, headers in zip(bodies, signed, strict=True)
+        )
+        assert {each.status_code for each in await asyncio.gather(*posts)} == {202}
+        assert len(opened.stored) == 40
+        assert opened.most_adding == STORED_AT_ONCE
