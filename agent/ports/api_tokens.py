@@ -42,13 +42,33 @@ def is_service(person: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Refreshing:
+    """How an app gets new secrets of its token (OAuth), without a person. All texts are hashes in hexadecimal.
+
+    `client`: of the app's id. `family`: of the part that all its refresh tokens share. `refresh`: of the refresh token
+    that is valid now, `before`: of the one before it, "" for none. `salt`: what the secrets that are valid now were
+    derived from, with the refresh token before; "" for the first. `rotated`: when they were made. `access_expires`:
+    until when the current secret of the token itself is valid.
+    """
+
+    client: str
+    family: str
+    refresh: str
+    rotated: datetime
+    access_expires: datetime
+    before: str = ""
+    salt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NewApiToken:
     """A token to store. `hash`: of the secret, in hexadecimal. `name`: unique among its owner's tokens.
 
     `person`: the id of the person as whom it acts; "" for a service. `audience`: what it reads: that person's direct
     messages, or the service's place. `source`, `channel`: where that place is, as in `agent.incoming`; `channel` is ""
     for people and for whole workspaces. `tokens_per_day`, `money_per_day`: its budget for a day of UTC; None is no
-    limit. `expires`: None for never. `by_person`: its person made it; False: an operator.
+    limit. `expires`: None for never. `by_person`: its person made it; False: an operator. `refreshing`: None if its
+    secret stays the same.
     """
 
     hash: str
@@ -63,6 +83,7 @@ class NewApiToken:
     tokens_per_day: int | None = None
     money_per_day: Money | None = None
     by_person: bool = False
+    refreshing: Refreshing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +129,15 @@ class ApiTokens(Protocol):
         ...
 
     async def find(self, hash_: str, now: datetime) -> ApiToken | None:
-        """Return the token with this hash. None if there is none, or it has expired."""
+        """Return the token with this hash. None if there is none, or it or its current secret has expired."""
+        ...
+
+    async def by_family(self, family: str, now: datetime) -> ApiToken | None:
+        """Return the token of this family of refresh tokens. None if there is none, or it has expired."""
+        ...
+
+    async def rotate(self, id_: int, hash_: str, refreshing: Refreshing) -> bool:
+        """Give the token another secret, if its valid refresh token is still `refreshing.before`. Whether it was."""
         ...
 
     async def mark_used(self, id_: int, now: datetime) -> None:

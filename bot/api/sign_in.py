@@ -28,6 +28,7 @@ GRANT_TIME: Final = timedelta(minutes=1)  # A program exchanges it at once
 CODE_CHARS: Final = 12  # Of 32 characters each: 60 bits, which a person can still type
 _CODE: Final = "sign_in_code"  # The name of the preference
 _GRANT: Final = "sign_in_grant"
+_REFRESHES: Final = "refreshes"  # Among the scopes of a stored grant
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,15 @@ class GrantRequest:
     redirect: str
     challenge: str
     scopes: frozenset[TokenScope]
+    refreshes: bool = False
+    """The program gets new secrets of its token by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
     person: str
     scopes: frozenset[TokenScope]
+    refreshes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ class SignIns:
         """Return a grant of this person, in place of an earlier one."""
         grant = self.new_secret()
         bound = [request.client, request.redirect, request.challenge]
-        await self._keep(person, _GRANT, grant, GRANT_TIME, _digest(bound), *sorted(request.scopes))
+        more = [*sorted(request.scopes), *([_REFRESHES] if request.refreshes else [])]
+        await self._keep(person, _GRANT, grant, GRANT_TIME, _digest(bound), *more)
         return grant
 
     async def exchange(self, grant: str, client: str, redirect: str, verifier: str) -> Granted | None:
@@ -83,7 +88,7 @@ class SignIns:
         person, (bound, *scopes) = found
         if not compare_digest(bound, _digest([client, redirect, challenge_of(verifier)])):
             return None
-        return Granted(person, frozenset(map(TokenScope, scopes)))
+        return Granted(person, frozenset(map(TokenScope, {*scopes} - {_REFRESHES})), _REFRESHES in scopes)
 
     async def _keep(self, person: str, name: str, secret: str, lasts: timedelta, *more: str) -> None:
         value = " ".join([(self.clock.now() + lasts).isoformat(), _digest([secret]), *more])

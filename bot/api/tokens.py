@@ -4,23 +4,28 @@ Rules
   A secret is shown once, when it is made; only its hash is stored. An unknown, an expired and a revoked secret look the
   same from outside.
   A person's token acts as the person and reads what their direct messages could; a service's reads exactly its place.
+  An app that signed its person in replaces its secret each hour, with a refresh token that is valid once. A refresh
+  token that is used again revokes the token, except for a moment in which it leads to the same secrets again.
   Each token that is made or revoked is in the audit, before anybody sees its secret.
   Only a service in a channel can post.
   People make tokens for themselves only if the operator allows it, and only with the scopes that the operator names.
 """
 
+import hmac
 import re
+from base64 import urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
+from hmac import compare_digest
 from typing import Final
 
 from agent.errors import Refused
 from agent.memory.audience import Audience, PersonAudience
 from agent.messages import Json
-from agent.ports.api_tokens import ApiToken, ApiTokens, NewApiToken, TokenScope
+from agent.ports.api_tokens import ApiToken, ApiTokens, NewApiToken, Refreshing, TokenScope
 from agent.ports.clock import Clock
 from agent.ports.tool_audit import ToolAudit
 from agent.spending import NANO, Money
@@ -29,7 +34,9 @@ from bot.chat.texts.formatting import counted, money
 from bot.settings.secret import Secret
 
 PREFIX: Final = "cogency_"  # By which people and secret scanners recognize a token
+REFRESH: Final = "cogency_refresh_"
 _SECRET: Final = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}", re.ASCII)
+_REFRESH_SECRET: Final = re.compile(rf"{REFRESH}([A-Za-z0-9_-]{{43}})\.[A-Za-z0-9_-]{{43}}", re.ASCII)
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
 _DAYS: Final = re.compile(r"([1-9][0-9]{0,3})d?", re.ASCII)
 _TOKENS: Final = re.compile(r"(\d[\d,]{0,18}) tokens?", re.ASCII | re.IGNORECASE)
@@ -40,6 +47,11 @@ USE_RECORDED: Final = timedelta(minutes=1)  # A busy token is not written with e
 MAX_OF_PERSON: Final = 20  # More programs than one person uses
 MAX_OF_SERVICES: Final = 1_000  # A list that one can still read
 DEFAULT_DAYS: Final = 90
+ACCESS_TIME: Final = timedelta(hours=1)  # Of a secret that its app can replace
+# For which a refresh token that was used once leads to the same new secrets: the response may have been lost, and two
+# windows of an app may refresh at the same time.
+SAME_ANSWER: Final = timedelta(seconds=30)
+ROTATIONS: Final = 3  # Attempts, while other requests rotate the same token
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +64,14 @@ class DailyBudget:
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """A new token, with its secret, which is shown now and never again."""
+    """A token with a new secret, which is shown now and never again. `refresh`: gets the next one; None if the secret
+    stays the same. `lasts`: until the secret expires, None for never.
+    """
 
     token: ApiToken
     secret: Secret
+    refresh: Secret | None = None
+    lasts: timedelta | None = None
 
 
 def parse_name(text: str) -> str:
@@ -98,7 +114,7 @@ def parse_budget(text: str) -> DailyBudget:
 class TokenRequest:
     """What is to be made. `person`: "" for a service; then `audience`, `source` and `channel` are those of its place.
 
-    `lasts`: None for ever.
+    `lasts`: None for ever. `client`: the id of the app that gets new secrets by itself, "" for none.
     """
 
     name: str
@@ -110,11 +126,13 @@ class TokenRequest:
     lasts: timedelta | None = timedelta(days=DEFAULT_DAYS)
     budget: DailyBudget = DailyBudget()
     by_person: bool = False
+    client: str = ""
 
 
 class TokenAct(StrEnum):
     CREATE = "create"
     REVOKE = "revoke"
+    REUSE = "revoke (refresh token used twice)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +169,13 @@ class TokenService:
             raise Refused(api_texts.POST_FOR_SERVICES)
         secret, now = f"{PREFIX}{self.new_secret()}", self.clock.now()
         limit = MAX_OF_PERSON if request.person else MAX_OF_SERVICES
+        expires = None if request.lasts is None else now + request.lasts
+        refresh, state = None, None
+        if request.client:
+            family = self.new_secret()
+            refresh = f"{REFRESH}{family}.{self.new_secret()}"
+            until = _access_until(now, expires)
+            state = Refreshing(hash_of(request.client), hash_of(family), hash_of(refresh), now, until)
         new = NewApiToken(
             hash=hash_of(secret),
             name=request.name,
@@ -160,16 +185,62 @@ class TokenService:
             channel=request.channel,
             scopes=request.scopes,
             created=now,
-            expires=None if request.lasts is None else now + request.lasts,
+            expires=expires,
             tokens_per_day=request.budget.tokens,
             money_per_day=request.budget.money,
             by_person=request.by_person,
+            refreshing=state,
         )
         token = await self.tokens.add(new, limit)
         if token is None:
             raise Refused(api_texts.NAME_TAKEN.format(name=request.name, limit=limit))
         await self.record(TokenAct.CREATE, token)
-        return IssuedToken(token, Secret(secret))
+        lasts = request.lasts if state is None else state.access_expires - now
+        return IssuedToken(token, Secret(secret), None if refresh is None else Secret(refresh), lasts)
+
+    async def refresh(
+        self, secret: str, client: str, may_have: Callable[[frozenset[TokenScope]], bool]
+    ) -> IssuedToken | None:
+        """Return new secrets for a refresh token, which is then used up. None if it is not valid, or another app's, or
+        `may_have` says no to its scopes. If it was used before, its token is revoked: two have it, and nobody knows
+        which of them is the app. Raises StoreError.
+        """
+        parts = _REFRESH_SECRET.fullmatch(secret)
+        if parts is None:
+            return None
+        given = hash_of(secret)
+        for _ in range(ROTATIONS):
+            now = self.clock.now()
+            token = await self.tokens.by_family(hash_of(parts[1]), now)
+            state = None if token is None else token.definition.refreshing
+            if token is None or state is None or not compare_digest(state.client, hash_of(client)):
+                return None
+            if compare_digest(state.before, given) and now < state.rotated + SAME_ANSWER:
+                return _rotated(token, state, secret, parts[1], state.salt, now)
+            if not compare_digest(state.refresh, given):
+                await self.tokens.revoke([token.id])
+                await self.record(TokenAct.REUSE, token)
+                return None
+            if not may_have(token.definition.scopes):
+                return None
+            new = _rotated(token, state, secret, parts[1], self.new_secret(), now)
+            if (after := new.token.definition.refreshing) is not None and await self.tokens.rotate(
+                token.id, new.token.definition.hash, after
+            ):
+                return new
+        return None
+
+    async def revoke_secret(self, secret: str, client: str) -> None:
+        """Revoke the token of a secret, or of a refresh token, that an app has. Raises StoreError."""
+        now, parts = self.clock.now(), _REFRESH_SECRET.fullmatch(secret)
+        if parts is not None:
+            token = await self.tokens.by_family(hash_of(parts[1]), now)
+        else:
+            token = await self.tokens.find(hash_of(secret), now)
+        state = None if token is None else token.definition.refreshing
+        if token is not None and state is not None and compare_digest(state.client, hash_of(client)):
+            await self.tokens.revoke([token.id])
+            await self.record(TokenAct.REVOKE, token)
 
     async def authenticate(self, secret: str) -> ApiToken | None:
         """Return the valid token of this secret; None for any other text. Raises StoreError."""
@@ -202,6 +273,29 @@ class TokenService:
         await self.tokens.revoke([token.id])
         await self.record(TokenAct.REVOKE, token)
         return token
+
+
+def _access_until(now: datetime, expires: datetime | None) -> datetime:
+    return now + ACCESS_TIME if expires is None else min(expires, now + ACCESS_TIME)
+
+
+def _rotated(token: ApiToken, state: Refreshing, refresh: str, family: str, salt: str, now: datetime) -> IssuedToken:
+    """Return the secrets that follow `refresh` with this salt: the same, however often it is called. Only who has the
+    refresh token can derive them.
+    """
+    secret = f"{PREFIX}{_derived(salt, 'access', refresh)}"
+    following = f"{REFRESH}{family}.{_derived(salt, 'refresh', refresh)}"
+    if salt != state.salt:
+        until = _access_until(now, token.definition.expires)
+        state = Refreshing(state.client, state.family, hash_of(following), now, until, hash_of(refresh), salt)
+    new = replace(token.definition, hash=hash_of(secret), refreshing=state)
+    return IssuedToken(replace(token, definition=new), Secret(secret), Secret(following), state.access_expires - now)
+
+
+def _derived(salt: str, what: str, refresh: str) -> str:
+    """Return 256 bits as 43 characters that are safe in a URL."""
+    digest = hmac.digest(salt.encode(), f"{what} {refresh}".encode(), "sha256")
+    return urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def hash_of(secret: str) -> str:

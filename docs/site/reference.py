@@ -372,8 +372,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Accounts, sessions and processes": {
         "tool_account": Stored("encrypted tokens of people who signed in to tool servers", "until they sign out"),
         "api_token": Stored(
-            "hashes of the tokens of programs that ask the bot, with each token's name, person or place, scopes, budget "
-            "and times",
+            "hashes of the tokens and refresh tokens of programs that ask the bot, with each token's name, person or "
+            "place, scopes, budget and times",
             "until someone revokes the token; expired ones stay listed",
         ),
         "sign_in": Stored("a sign-in that is in progress, encrypted", "for ten minutes"),

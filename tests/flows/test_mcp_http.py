@@ -19,7 +19,7 @@ from pydantic import AnyUrl
 from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import read_references
-from agent.ports.api_tokens import TokenScope
+from agent.ports.api_tokens import PERSONAL, TokenScope
 from bot.api.mcp_server import texts
 from bot.chat.commands.declaration import CommandCall
 from bot.platforms.play.workspace import CHANNELS
@@ -30,7 +30,7 @@ from tests.fakes.incoming import said
 from tests.fakes.new_database import new_database
 from tests.patience import PATIENCE_S
 
-ALL = frozenset(TokenScope)
+ALL = PERSONAL
 PAGE = Path(__file__).parents[2] / "docs" / "mcp-server.md"
 
 
@@ -118,6 +118,14 @@ async def test_an_editor_signs_its_person_in_with_a_code_from_their_direct_messa
             async with Client(transport, read_timeout_seconds=PATIENCE_S) as client:
                 assert [tool.name for tool in (await client.list_tools()).tools] == ["recall", "remember"]
                 assert await called(client, "remember", text="My boat is blue.") == "Remembered: My boat is blue."
+                first = auth.context.current_tokens
+                assert first is not None
+                auth.context.token_expiry_time = 1.0  # an hour later
+                assert "> My boat is blue." in await called(client, "recall", query="boat")
+                second = auth.context.current_tokens
+                assert second is not None
+                assert first.access_token != second.access_token
+                assert browser.opened == 1, "nobody had to sign in again"
         listed = await bot.host.commands["tokens"].run(CommandCall(words="", caller=ANN_CALLS))
         assert "my-editor-" in listed.text
         async with client_of(bot, await bot.token(ANN, ALL)) as other:
@@ -134,8 +142,10 @@ class Browser:
 
     bot: ApiBot
     back: dict[str, str] = field(default_factory=dict[str, str])
+    opened: int = 0
 
     async def open(self, address: str) -> None:
+        self.opened += 1
         assert address.startswith(f"{self.bot.address}/oauth/authorize?")
         code = await self.bot.host.commands["tokens"].run(CommandCall(words="sign-in", caller=ANN_CALLS))
         (entered,) = re.findall(r"\*\*([A-Z2-7-]{14})\*\*", code.text)

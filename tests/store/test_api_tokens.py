@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.memory.forgetting_plans import Everything, ForgettingPlan, Gone
-from agent.ports.api_tokens import ApiToken, NewApiToken, TokenScope
+from agent.ports.api_tokens import ApiToken, NewApiToken, Refreshing, TokenScope
 from agent.spending import NANO, Money
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
@@ -131,3 +131,20 @@ async def test_what_a_person_asked_by_a_program_falls_with_their_workspace_and_w
     assert await left() == ["c1"]
     await store.forgetting.forget(Gone(sources=frozenset({"slack:T1"})), START)
     assert await left() == []
+
+
+async def test_of_two_processes_that_refresh_a_token_one_replaces_its_secret(either: Store) -> None:
+    state = Refreshing("client", "family", "first", START, START + timedelta(hours=1))
+    token = await _add(either, replace(HERS, refreshing=state))
+    assert await either.api_tokens.by_family("family", START) == token
+    later = START + timedelta(hours=1)
+    for hash_, is_first in (("b", True), ("c", False)):
+        after = replace(state, refresh=f"{hash_}2", before="first", salt="s", access_expires=later + timedelta(hours=1))
+        assert await either.api_tokens.rotate(token.id, hash_, after) is is_first
+    assert await either.api_tokens.find("a", START) is None
+    found = await either.api_tokens.find("b", later)
+    assert found is not None
+    assert found.definition.refreshing is not None
+    assert (found.id, found.definition.refreshing.refresh) == (token.id, "b2")
+    assert await either.api_tokens.find("b", later + timedelta(hours=1)) is None, "its secret has expired"
+    assert await either.api_tokens.by_id(token.id, later + timedelta(hours=1)) is not None, "but not the token"

@@ -25,9 +25,12 @@ OAUTH: Final = "/oauth"
 AUTHORIZE: Final = "/oauth/authorize"
 TOKEN: Final = "/oauth/token"  # noqa: S105 -- an address
 REGISTER: Final = "/oauth/register"
+REVOKE: Final = "/oauth/revoke"
 RESOURCE: Final = "/mcp"
 RESOURCE_METADATA: Final = "/.well-known/oauth-protected-resource"
 SERVER_METADATA: Final = "/.well-known/oauth-authorization-server"
+CODE_GRANT: Final = "authorization_code"
+REFRESH_GRANT: Final = "refresh_token"
 SCOPES: Final = (TokenScope.RECALL, TokenScope.REMEMBER, TokenScope.ASK, TokenScope.FORGET)
 
 MAX_FORM_BYTES: Final = 16_384
@@ -39,6 +42,7 @@ MAX_NAME_CHARS: Final = 60
 MAX_CLIENT_CHARS: Final = 6_000
 MAX_STATE_CHARS: Final = 2_000
 _CLIENT: Final = "app_"
+_REFRESHING_CLIENT: Final = "appr_"  # It can use refresh tokens
 _PLAIN: Final = re.compile(r"[!-~]+", re.ASCII)  # No blanks and no control characters
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{1,40}", re.ASCII)
 _HOST: Final = re.compile(r"[a-z0-9.-]{1,253}|\[[0-9a-f:]{2,45}\]", re.ASCII)
@@ -63,11 +67,12 @@ class OAuthError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OAuthClient:
-    """A program. `name`: as it calls itself; anybody can use any name."""
+    """A program. `name`: as it calls itself; anybody can use any name. `refreshes`: it can use refresh tokens."""
 
     id: str
     name: str
     redirects: tuple[str, ...]
+    refreshes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,20 @@ class TokenExchange:
     verifier: str
 
 
+@dataclass(frozen=True, slots=True)
+class TokenRefresh:
+    secret: str
+    client: str
+    scopes: frozenset[str]
+    """As the program asks for them; none for those that it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRevocation:
+    secret: str
+    client: str
+
+
 def resource_metadata(address: str, scopes: Collection[TokenScope]) -> JsonObject:
     return {
         "resource": f"{address}{RESOURCE}",
@@ -106,10 +125,12 @@ def server_metadata(address: str, scopes: Collection[TokenScope]) -> JsonObject:
         "authorization_endpoint": f"{address}{AUTHORIZE}",
         "token_endpoint": f"{address}{TOKEN}",
         "registration_endpoint": f"{address}{REGISTER}",
+        "revocation_endpoint": f"{address}{REVOKE}",
         "response_types_supported": ["code"],
-        "grant_types_supported": ["authorization_code"],
+        "grant_types_supported": [CODE_GRANT, REFRESH_GRANT],
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
         "scopes_supported": _listed(scopes),
         "authorization_response_iss_parameter_supported": True,
     }
@@ -129,13 +150,14 @@ def register(body: bytes) -> JsonObject:
     if not given or len(given) > MAX_REDIRECTS or not all(map(_is_allowed, given)):
         raise OAuthError("invalid_redirect_uri", texts.NO_REDIRECTS)
     name = fields.get("client_name")
-    client = _client(_shown(name) if isinstance(name, str) else "", given)
+    refreshes = REFRESH_GRANT in _texts(fields.get("grant_types"))
+    client = _client(_shown(name) if isinstance(name, str) else "", given, refreshes=refreshes)
     listed: list[Json] = [*client.redirects]
     return {
         "client_id": client.id,
         "client_name": client.name,
         "redirect_uris": listed,
-        "grant_types": ["authorization_code"],
+        "grant_types": [CODE_GRANT, REFRESH_GRANT] if client.refreshes else [CODE_GRANT],
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
     }
@@ -143,12 +165,14 @@ def register(body: bytes) -> JsonObject:
 
 def read_client(id_: str) -> OAuthClient:
     """Return the program of an id. Raises OAuthError."""
+    refreshes = id_.startswith(_REFRESHING_CLIENT)
     try:
-        packed: object = json.loads(urlsafe_b64decode(id_[:MAX_CLIENT_CHARS].removeprefix(_CLIENT)))
+        whole = id_[:MAX_CLIENT_CHARS].removeprefix(_REFRESHING_CLIENT if refreshes else _CLIENT)
+        packed: object = json.loads(urlsafe_b64decode(whole))
     except (ValueError, RecursionError):
         packed = None
     name, *redirects = _texts(packed) or [""]
-    client = _client(name, redirects)
+    client = _client(name, redirects, refreshes=refreshes)
     is_registered = redirects and len(redirects) <= MAX_REDIRECTS and all(map(_is_allowed, redirects))
     if client.id != id_ or name != _shown(name) or not is_registered:
         raise OAuthError("invalid_client", texts.NO_CLIENT)
@@ -201,13 +225,27 @@ def read_authorization(
 
 def read_exchange(fields: Mapping[str, str]) -> TokenExchange:
     """Return the request of a program for a token. Raises OAuthError."""
-    if fields.get("grant_type") != "authorization_code":
-        raise OAuthError("unsupported_grant_type", texts.ONLY_CODE)
     client, redirect = read_redirect(fields)
     grant, verifier = fields.get("code", ""), fields.get("code_verifier", "")
     if not grant or _VERIFIER.fullmatch(verifier) is None:
         raise OAuthError("invalid_request", texts.NO_CHALLENGE)
     return TokenExchange(grant, client, redirect, verifier)
+
+
+def read_refresh(fields: Mapping[str, str]) -> TokenRefresh:
+    """Return the request of a program for new secrets of its token. Raises OAuthError."""
+    secret, client = fields.get("refresh_token", ""), fields.get("client_id", "")
+    if not secret or not client or len(client) > MAX_CLIENT_CHARS:
+        raise OAuthError("invalid_request", texts.NO_REFRESH)
+    return TokenRefresh(secret, client, frozenset(fields.get("scope", "").split()))
+
+
+def read_revocation(fields: Mapping[str, str]) -> TokenRevocation:
+    """Return the request of a program to end its token. Raises OAuthError."""
+    secret, client = fields.get("token", ""), fields.get("client_id", "")
+    if not secret or not client or len(client) > MAX_CLIENT_CHARS:
+        raise OAuthError("invalid_request", texts.NO_REVOCATION)
+    return TokenRevocation(secret, client)
 
 
 def returned(redirect: str, address: str, state: str, **fields: str) -> str:
@@ -237,9 +275,10 @@ def _texts(value: object) -> list[str]:
     return texts_in if len(texts_in) == len(items) else []
 
 
-def _client(name: str, redirects: Collection[str]) -> OAuthClient:
-    packed = json.dumps([name, *redirects], separators=(",", ":"))
-    return OAuthClient(f"{_CLIENT}{urlsafe_b64encode(packed.encode()).decode()}", name, tuple(redirects))
+def _client(name: str, redirects: Collection[str], *, refreshes: bool) -> OAuthClient:
+    packed = urlsafe_b64encode(json.dumps([name, *redirects], separators=(",", ":")).encode()).decode()
+    id_ = f"{_REFRESHING_CLIENT if refreshes else _CLIENT}{packed}"
+    return OAuthClient(id_, name, tuple(redirects), refreshes)
 
 
 def _shown(name: str) -> str:

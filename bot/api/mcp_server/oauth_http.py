@@ -22,13 +22,13 @@ from agent.admission_terms import Rate, Whose
 from agent.errors import Refused, StoreError
 from agent.incoming import person_source
 from agent.memory.audience import PersonAudience
-from agent.messages import JsonObject
+from agent.messages import Json, JsonObject
 from agent.ports.api_tokens import TokenScope
 from agent.ports.clock import Clock
 from bot.api.mcp_server import oauth, texts
 from bot.api.mcp_server.oauth import Authorization, OAuthError
 from bot.api.sign_in import GrantRequest, SignIns
-from bot.api.tokens import TokenRequest, TokenService
+from bot.api.tokens import IssuedToken, TokenRequest, TokenService
 from bot.chat.access.admission import MINUTE, RateCounter
 from bot.chat.http_routes import RequestRefused, read_body
 from bot.chat.telemetry import RequestEnd, RequestHandled, Telemetry
@@ -95,6 +95,8 @@ class OAuthSite:
                 return await self._registered(scope, receive)
             case ("POST", oauth.TOKEN):
                 return await self._token(await _form(scope, receive))
+            case ("POST", oauth.REVOKE):
+                return await self._revoked(await _form(scope, receive))
             case ("GET", oauth.AUTHORIZE):
                 return self._opened(scope["query_string"].decode("latin-1"))
             case ("POST", oauth.AUTHORIZE):
@@ -135,11 +137,39 @@ class OAuthSite:
         if person is None:
             self.wrong_codes.count("", "", self.clock.now())
             return self._page(asked, texts.WRONG_CODE, RequestEnd.UNSIGNED, 401)
-        wanted = GrantRequest(asked.client.id, asked.redirect, asked.challenge, asked.scopes)
+        wanted = GrantRequest(
+            asked.client.id, asked.redirect, asked.challenge, asked.scopes, refreshes=asked.client.refreshes
+        )
         return self._back(asked.redirect, asked.state, code=await self.sign_ins.grant(person, wanted))
 
     async def _token(self, form: dict[str, str]) -> _Response:
-        """Exchange a grant for a token. Raises OAuthError and StoreError."""
+        """Give a program a token, or new secrets of its token. Raises OAuthError and StoreError."""
+        match form.get("grant_type"):
+            case oauth.CODE_GRANT:
+                return await self._exchanged(form)
+            case oauth.REFRESH_GRANT:
+                return await self._refreshed(form)
+            case _:
+                raise OAuthError("unsupported_grant_type", texts.ONLY_GRANTS)
+
+    async def _refreshed(self, form: dict[str, str]) -> _Response:
+        given = oauth.read_refresh(form)
+
+        def may_have(scopes: frozenset[TokenScope]) -> bool:
+            return given.scopes <= scopes <= self.scopes
+
+        issued = await self.tokens.refresh(given.secret, given.client, may_have)
+        if issued is None:
+            raise OAuthError("invalid_grant", texts.NO_REFRESH_GRANT)
+        return _token_response(issued)
+
+    async def _revoked(self, form: dict[str, str]) -> _Response:
+        """End a token. The answer is the same if there is none (RFC 7009)."""
+        given = oauth.read_revocation(form)
+        await self.tokens.revoke_secret(given.secret, given.client)
+        return _json({})
+
+    async def _exchanged(self, form: dict[str, str]) -> _Response:
         given = oauth.read_exchange(form)
         granted = await self.sign_ins.exchange(given.grant, given.client.id, given.redirect, given.verifier)
         if granted is None or not granted.scopes <= self.scopes:
@@ -153,19 +183,13 @@ class OAuthSite:
             scopes=granted.scopes,
             lasts=timedelta(days=self.days),
             by_person=True,
+            client=given.client.id if granted.refreshes else "",
         )
         try:
             issued = await self.tokens.issue(request)
         except Refused as refused:
             raise OAuthError("invalid_grant", str(refused)) from None
-        return _json(
-            {
-                "access_token": issued.secret.reveal(),
-                "token_type": "Bearer",
-                "expires_in": self.days * 86_400,
-                "scope": " ".join(sorted(granted.scopes)),
-            }
-        )
+        return _token_response(issued)
 
     def _page(
         self, asked: Authorization, note: str, end: RequestEnd = RequestEnd.ACCEPTED, status: int = 200
@@ -198,6 +222,19 @@ async def _form(scope: "Scope", receive: "Receive") -> dict[str, str]:
     if kinds != [b"application/x-www-form-urlencoded"]:
         raise RequestRefused(415, texts.NO_FORM)
     return oauth.read_form((await read_body(scope, receive, limit=oauth.MAX_FORM_BYTES)).decode("latin-1"))
+
+
+def _token_response(issued: IssuedToken) -> _Response:
+    body: dict[str, Json] = {
+        "access_token": issued.secret.reveal(),
+        "token_type": "Bearer",
+        "scope": " ".join(sorted(issued.token.definition.scopes)),
+    }
+    if issued.lasts is not None:
+        body["expires_in"] = int(issued.lasts.total_seconds())
+    if issued.refresh is not None:
+        body["refresh_token"] = issued.refresh.reveal()
+    return _json(body)
 
 
 def _json(body: JsonObject, status: int = 200) -> _Response:

@@ -198,8 +198,6 @@ def test_a_form_with_a_field_twice_or_too_many_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "code"),
     [
-        ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
-        ({"grant_type": "refresh_token"}, "unsupported_grant_type"),
         ({"code": ""}, "invalid_request"),
         ({"code_verifier": ""}, "invalid_request"),
         ({"code_verifier": "v" * 42}, "invalid_request"),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -13,7 +13,7 @@ import pytest
 from agent.messages import read_references
 from agent.ports.api_tokens import TokenScope
 from bot.api.mcp_server import texts
-from bot.api.mcp_server.oauth import AUTHORIZE, OAUTH, REGISTER, RESOURCE_METADATA, SERVER_METADATA, TOKEN
+from bot.api.mcp_server.oauth import AUTHORIZE, OAUTH, REGISTER, RESOURCE_METADATA, REVOKE, SERVER_METADATA, TOKEN
 from bot.api.mcp_server.oauth_http import REGISTRATIONS_A_MINUTE, WRONG_CODES_A_MINUTE, OAuthSite
 from bot.api.sign_in import SignIns, challenge_of
 from bot.api.tokens import OwnersAudit, TokenService
@@ -294,6 +294,84 @@ async def test_another_program_cannot_exchange_a_grant(browser: Browser) -> None
     assert (await browser.exchange(back["code"])).json()["error"] == "invalid_grant"
 
 
+async def signed_in(browser: Browser) -> dict[str, Any]:
+    """Sign Ann in, in an app that can use refresh tokens; return the response with its secrets."""
+    body = {"client_name": "IDE", "redirect_uris": [BACK], "grant_types": ["authorization_code", "refresh_token"]}
+    registered = (await browser.http.post(REGISTER, json=body)).json()
+    assert registered["grant_types"] == ["authorization_code", "refresh_token"]
+    browser.client = registered["client_id"]
+    back = returned(await browser.enter(await browser.open(), await browser.site.sign_ins.new_code(ANN)))
+    return (await browser.exchange(back["code"])).json()
+
+
+async def refreshed(browser: Browser, refresh: str, **changed: str) -> httpx2.Response:
+    fields = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": browser.client, **changed}
+    return await browser.http.post(TOKEN, data=fields)
+
+
+async def test_an_app_that_can_refresh_gets_access_for_an_hour_and_replaces_it(browser: Browser) -> None:
+    first = await signed_in(browser)
+    assert first["expires_in"] == 3_600
+    second = (await refreshed(browser, first["refresh_token"], scope="recall")).json()
+    assert (second["expires_in"], second["scope"], second["token_type"]) == (3_600, "recall", "Bearer")
+    assert await browser.site.tokens.authenticate(first["access_token"]) is None
+    token = await browser.site.tokens.authenticate(second["access_token"])
+    assert token is not None
+    assert token.owner == ANN
+    clock = browser.site.clock
+    assert isinstance(clock, FakeClock)
+    await clock.advance(3_600)
+    assert await browser.site.tokens.authenticate(second["access_token"]) is None
+    assert (await refreshed(browser, second["refresh_token"])).status_code == 200
+    stolen = await refreshed(browser, first["refresh_token"])
+    assert (stolen.status_code, stolen.json()["error"]) == (400, "invalid_grant")
+    assert await browser.site.tokens.listed() == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"client_id": "appr_x"}, "invalid_grant"),
+        ({"client_id": ""}, "invalid_request"),
+        ({"refresh_token": ""}, "invalid_request"),
+        ({"refresh_token": "cogency_x"}, "invalid_grant"),
+        ({"scope": "recall forget"}, "invalid_grant"),
+    ],
+)
+async def test_a_wrong_refresh_gets_nothing_and_uses_up_nothing(
+    browser: Browser, changed: dict[str, str], error: str
+) -> None:
+    first = await signed_in(browser)
+    refused = await refreshed(browser, first["refresh_token"], **changed)
+    assert (refused.status_code, refused.json()["error"]) == (400, error)
+    assert (await refreshed(browser, first["refresh_token"])).status_code == 200
+
+
+async def test_an_app_can_end_its_own_access_and_no_other(browser: Browser) -> None:
+    first = await signed_in(browser)
+    for given, is_left in (
+        ({"token": "guess", "client_id": browser.client}, True),
+        ({"token": first["refresh_token"], "client_id": "appr_other"}, True),
+        ({"token": first["refresh_token"], "client_id": browser.client}, False),
+    ):
+        answer = await browser.http.post(REVOKE, data=given)
+        assert (answer.status_code, answer.text) == (200, "{}")
+        assert (await browser.site.tokens.authenticate(first["access_token"]) is not None) == is_left
+    assert (await refreshed(browser, first["refresh_token"])).json()["error"] == "invalid_grant"
+    assert (await browser.http.post(REVOKE, data={"token": "x"})).status_code == 400
+
+
+async def test_scopes_that_the_operator_no_longer_lets_people_give_are_not_refreshed(browser: Browser) -> None:
+    first, site = await signed_in(browser), browser.site
+    narrower = replace(site, scopes=frozenset({TokenScope.ASK}))
+    async with (
+        serving(PublicSite([HttpRoutes(OAUTH, narrower)]), "127.0.0.1", 0) as url,
+        httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S) as http,
+    ):
+        later = Browser(browser.store, narrower, http, browser.client)
+        assert (await refreshed(later, first["refresh_token"])).json()["error"] == "invalid_grant"
+
+
 REQUESTS: list[tuple[int, str, str, dict[str, Any]]] = [
     (404, "GET", "/oauth", {}),
     (404, "GET", TOKEN, {}),
@@ -324,3 +402,5 @@ async def test_programs_find_where_to_sign_in(browser: Browser) -> None:
     assert server["authorization_endpoint"] == f"{ADDRESS}/oauth/authorize"
     assert server["code_challenge_methods_supported"] == ["S256"]
     assert server["scopes_supported"] == ["recall", "ask"]
+    assert server["grant_types_supported"] == ["authorization_code", "refresh_token"]
+    assert server["revocation_endpoint"] == f"{ADDRESS}/oauth/revoke"
