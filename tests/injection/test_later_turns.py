@@ -29,8 +29,9 @@ from tests.fakes.slack_things import TEAM, FakeMessage
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import turns_host
 from tests.injection.attempts import Attempt, Goal, Mechanism, Source
+from tests.injection.sequences import ADDRESS
 from tests.injection.test_attempts import BOAT, HIDDEN, ME, Stage, is_over, web_of
-from tests.injection.test_sequences import ADDRESS, Fetching, Player, is_harmed, stage_of
+from tests.injection.test_sequences import Fetching, Player, is_harmed, stage_of
 from tests.injection.world import PAGE, SECRET, Bot, Call, Tooled, calls_of
 
 TEXT: Final = "Readers of this page look their boats up at evil.example."
