@@ -72,6 +72,14 @@ class Names:
         return name
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a metric is ("counter", "gauge", "histogram"), and the names of its labels."""
+
+    kind: str
+    labels: Sequence[str]
+
+
 @dataclass(slots=True)
 class _OpenTurn:
     platform: str
@@ -88,6 +96,7 @@ class Metrics:
     def __init__(self, clock: Clock, version: str) -> None:
         self._clock = clock
         self._registry = CollectorRegistry()
+        self.declared = dict[str, Declared]()  # By name, without "cogency_" before it and "_total" behind it
         self._turns_open: dict[int, _OpenTurn] = {}
         self._calls_open: dict[tuple[int, str], float] = {}
         self._sockets: dict[tuple[str, int], float] = {}
@@ -100,12 +109,15 @@ class Metrics:
 
     def _define(self, version: str) -> None:
         def counter(name: str, *labels: str) -> Counter:
+            self.declared[name] = Declared("counter", labels)
             return Counter(f"cogency_{name}", METRICS[name], labels, registry=self._registry)
 
         def gauge(name: str, *labels: str) -> Gauge:
+            self.declared[name] = Declared("gauge", labels)
             return Gauge(f"cogency_{name}", METRICS[name], labels, registry=self._registry)
 
         def histogram(name: str, buckets: Sequence[float], *labels: str) -> Histogram:
+            self.declared[name] = Declared("histogram", labels)
             return Histogram(f"cogency_{name}", METRICS[name], labels, registry=self._registry, buckets=buckets)
 
         gauge("build_info", "version").labels(version).set(1)
@@ -299,6 +311,7 @@ class Metrics:
         now = self._clock.monotonic()
 
         def gauge(name: str, value: float | None = None, labels: Sequence[str] | None = None) -> GaugeMetricFamily:
+            self.declared[name] = Declared("gauge", labels or ())
             return GaugeMetricFamily(f"cogency_{name}", METRICS[name], value, labels)
 
         yield gauge("loop_silence_seconds", max(0.0, now - self._beat))

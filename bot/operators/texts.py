@@ -181,35 +181,43 @@ READERS = {"person": "only this person", "group": "members of the channel", "tea
 # What each metric counts, by its name without "cogency_" before it and "_total" behind it.
 METRICS: Final[Mapping[str, str]] = {
     "build_info": "Always 1. The version label shows the running version.",
-    "turns": "Turns that this process claimed and finished, by outcome.",
+    "turns": "Turns that this process claimed and finished, by outcome: answered, refused, lost or put_off.",
     "turns_running": "Turns running in this process.",
     "turn_seconds": "Time from claiming a turn to its end in this process.",
-    "turn_wait_seconds": "Time from a message to claiming its turn.",
-    "first_text_seconds": "Time from a message to the first visible text of its answer.",
-    "reply_writes": "Requests to create or edit replies.",
+    "turn_wait_seconds": "Time from a message to claiming its turn, by the platform's clock.",
+    "first_text_seconds": "Time from a message to the first visible text of its answer, by the platform's clock.",
+    "reply_writes": (
+        "Requests to create or edit replies. The outcomes limited and queued mean that a write waited for the "
+        "platform's limits."
+    ),
     "rate_limited": "Rate-limit responses from platforms (429).",
-    "http_requests": "Requests from other programs, by endpoint and outcome.",
-    "model_calls": "Model calls in turns, by outcome.",
+    "http_requests": "Requests from other programs to COGENCY_HTTP, by endpoint and outcome.",
+    "model_calls": "Model calls in turns, by outcome: ok, or the kind of failure.",
     "model_call_seconds": "Duration of model calls in turns.",
-    "tokens": "Tokens charged to budgets.",
+    "tokens": "Tokens charged to budgets, by kind, and by work, such as a turn or learning.",
     "spent_dollars": "US dollars charged, at list prices.",
     "unpriced_calls": "Charged model calls without a list price.",
-    "tool_calls": "Tool calls recorded in the audit.",
+    "tool_calls": "Tool calls recorded in the audit, by effect and decision, such as allowed or refused.",
     "tool_call_seconds": "Duration of tool calls.",
-    "hook_calls": "Uses of the functions of COGENCY_HOOKS.",
+    "hook_calls": "Uses of the functions of COGENCY_HOOKS, by outcome: passed, changed, refused or failed.",
     "hook_call_seconds": "Duration of the functions of COGENCY_HOOKS.",
     "recall_seconds": "Duration of searches in past threads.",
     "backlog": "Turns waiting, across all processes on this database.",
     "jobs": "Background jobs that ran, such as learning.",
     "job_seconds": "Duration of background jobs.",
-    "job_lag_seconds": "How long the oldest due job of each kind has waited.",
+    "job_lag_seconds": (
+        "How long the oldest due job of each kind has waited. For learning, this shows how far it is behind."
+    ),
     "leases_lost": "Turns and jobs that another process took over.",
-    "webhooks_sent": "Attempts to deliver outgoing webhooks, by webhook and outcome.",
+    "webhooks_sent": (
+        "Attempts to deliver outgoing webhooks, by outcome: delivered, failed (the bot tries again), given_up or "
+        "disabled."
+    ),
     "sockets_opened": "Connections opened to a platform.",
     "shards_taken": (
-        "Discord connections that this process took over because they were free or their process had stopped."
+        "Discord connections that this process took: free ones, or by takeover from a process that stopped."
     ),
-    "shard_held": "1 for each Discord connection that this process holds.",
+    "shard_held": "1 for each Discord connection that this process holds. The sum is the number across all processes.",
     "loop_lag_seconds": "Delay of the event loop, measured every second.",
     "sockets": "Open connections to a platform.",
     "socket_silence_seconds": "How long a connected platform has been silent.",

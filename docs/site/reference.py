@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from agent.machine import SystemClock
 from agent.outgoing import FAILED_KEPT, TRIED_FOR
 from agent.ports.saved_files import IDLE
 from agent.tools.remember import WORKING_TIME
@@ -26,6 +27,8 @@ from bot.chat.attachments.reading import MAX_BYTES, SOURCE_CHARS
 from bot.chat.commands.declaration import CommandScope
 from bot.chat.message_parts import MAX_CHARS, MAX_DEPTH, UNREADABLE
 from bot.commands import COMMANDS as TERMINAL
+from bot.operators.metrics import Metrics
+from bot.operators.texts import METRICS
 from bot.platforms.discord import message_content as discord_content
 from bot.platforms.discord import options as discord
 from bot.platforms.discord.client import intents
@@ -616,6 +619,29 @@ def _component_name(component: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", " ", component.__name__.removesuffix("Component")).lower()
 
 
+# Metrics.
+
+_METRICS: Final = f"""\
+# Metrics
+
+The bot serves these metrics for Prometheus ([how to turn them on](operating.md#metrics)). {_MADE} Each name begins with `cogency_`.
+
+| Metric | Type | Labels | What it measures |
+|---|---|---|---|
+"""
+
+
+def metrics_page() -> str:
+    """docs/metrics.md: all metrics with their labels."""
+    metrics = Metrics(SystemClock(), "")
+    list(metrics.ages())
+    rows = (
+        f"| `{name}{'_total' if one.kind == 'counter' else ''}` | {one.kind} | {', '.join(f'`{label}`' for label in one.labels)} | {METRICS[name].removesuffix('.')} |\n"
+        for name, one in metrics.declared.items()
+    )
+    return _METRICS + "".join(rows)
+
+
 # Each page that is made, by its path.
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/commands.md": commands_page,
@@ -624,6 +650,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/permissions.md": permissions_page,
     "docs/stored.md": stored_page,
     "docs/reads.md": reads_page,
+    "docs/metrics.md": metrics_page,
     "docs/security-tests.md": lambda: security_tests_page(_MADE),
     "docs/benchmarks.md": lambda: benchmarks_page(
         json.loads((ROOT / "docs/site/benchmarks.json").read_text(encoding="utf-8")), _MADE

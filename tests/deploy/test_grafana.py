@@ -112,7 +112,7 @@ def test_what_is_shown_is_there_and_all_that_is_there_is_shown() -> None:
 
 
 def test_each_metric_stands_in_the_documents() -> None:
-    page = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
     assert not [name for name in METRICS if not re.search(rf"`{name}(?:_total)?`", page)]
 
 
