@@ -27,6 +27,8 @@ _CACHE: Final = re.compile(r"(\w+)(?:: \"?| = )(?:LRUCache|TTLCache|TLRUCache|Ex
 SHARED: Final[Mapping[str, str]] = {
     "agent/toolbox/registry.py _known": "by the tools themselves, which say nothing of anybody",
     "bot/api/asking.py _people": "by the person",
+    "bot/api/mcp_server/client_documents.py _failed": "public documents, which are the same for everybody",
+    "bot/api/mcp_server/client_documents.py _known": "public documents, which are the same for everybody",
     "bot/budgets/budgets.py _apps": "by the workspace",
     "bot/channels/ambient.py _messages": "by source and channel",
     "bot/chat/access/admission.py _counted": "by the rate, and the person or the channel of their workspace",

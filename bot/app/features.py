@@ -167,6 +167,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         "" if programs.asking is None else http_address(settings),
         new_secret,
         version(DISTRIBUTION),
+        web.route(settings.web),
     )
     return Features(
         all=(*every, mcp),

@@ -89,7 +89,7 @@ async def _read(reader: asyncio.StreamReader) -> ReceivedWebhook:
             assert isinstance(event, h11.EndOfMessage)
             assert head is not None
             headers = {name.decode(): value.decode() for name, value in head.headers}
-            assert head.method == b"POST"
+            assert head.method == (b"POST" if body else b"GET")
             return ReceivedWebhook(headers, body, head.target.decode())
 
 

@@ -7,11 +7,14 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from agent.ports.api_tokens import TokenScope
+from bot.api.mcp_server.client_documents import ClientDocuments
 from bot.api.mcp_server.oauth import AUTHORIZE, OAUTH, register
 from bot.api.mcp_server.oauth_http import OAuthSite
 from bot.api.sign_in import SignIns, challenge_of
 from bot.api.tokens import OwnersAudit, TokenService
 from bot.chat.http_routes import HttpRoutes, PublicSite
+from bot.chat.network.connections import GuardedConnections, SystemResolver
+from bot.chat.network.guard import Networks, WebGuard
 from bot.chat.telemetry import SILENT
 from bot.chat.web_server import serving
 from tests.browser import open_browser, open_page, violations
@@ -36,6 +39,7 @@ async def test_a_person_signs_in_in_a_browser_and_returns_to_their_program() -> 
         days=30,
         sign_ins=SignIns(store.preferences, clock, new_secret),
         tokens=TokenService(store.api_tokens, clock, new_secret, OwnersAudit(store.audit, clock)),
+        documents=ClientDocuments(GuardedConnections(WebGuard(Networks()), SystemResolver()), "Test/1", clock),
         clock=clock,
         telemetry=SILENT,
     )

@@ -1,7 +1,8 @@
 """The MCP server over HTTP, as a feature of the chat bot."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
@@ -12,6 +13,7 @@ from agent.toolbox.registry import Toolbox
 from bot.api.asking import ApiAsking
 from bot.api.feature import Api
 from bot.api.mcp_server import texts
+from bot.api.mcp_server.client_documents import ClientDocuments
 from bot.api.mcp_server.oauth import OAUTH, RESOURCE_METADATA, SCOPES, SERVER_METADATA
 from bot.api.mcp_server.oauth_http import OAuthSite
 from bot.api.mcp_server.service import PersonalTools, Repositories, no_groups
@@ -21,6 +23,8 @@ from bot.chat.access.admission import RateCounter
 from bot.chat.commands.declaration import BoundCommands
 from bot.chat.feature import Feature
 from bot.chat.http_routes import HttpRoutes
+from bot.chat.network.connections import GuardedConnections, Route, SystemResolver
+from bot.chat.network.guard import Networks, WebGuard
 from bot.settings.installation import command_for
 
 log = logging.getLogger(__name__)
@@ -67,9 +71,10 @@ def feature(
     address: str,
     new_secret: Callable[[], str],
     version: str,
+    route: Route,
 ) -> Feature:
     """`address`: at which programs reach the bot, "" where they cannot. `commands`: those
-    of all features. `version`: of this program.
+    of all features. `version`: of this program. `route`: the proxy to the web, if any.
     """
     asking, sign_ins = api.asking, api.sign_ins
     if asking is None or sign_ins is None or not address:
@@ -93,14 +98,26 @@ def feature(
     scopes = settings.person_scopes & frozenset(SCOPES)
     server = mcp_server(HttpClients(tokens), version)
     app = McpHttp(server, tokens, address, core.clock, core.telemetry, signs_in=bool(scopes))
+    if not scopes:
+        return Feature(name=NAME, routes=[HttpRoutes(PATH, app)], serving=app.serving)
+    resolver = SystemResolver()
+    connections = GuardedConnections(WebGuard(Networks()), resolver, route=route)
     site = OAuthSite(
         address=address,
         scopes=scopes,
         days=settings.person_days,
         sign_ins=sign_ins,
         tokens=asking.tokens,
+        documents=ClientDocuments(connections, f"Cogency/{version} (sign-in)", core.clock),
         clock=core.clock,
         telemetry=core.telemetry,
     )
-    oauth = [HttpRoutes(path, site) for path in (OAUTH, RESOURCE_METADATA, SERVER_METADATA)] if scopes else []
-    return Feature(name=NAME, routes=[HttpRoutes(PATH, app), *oauth], serving=app.serving)
+    oauth = [HttpRoutes(path, site) for path in (OAUTH, RESOURCE_METADATA, SERVER_METADATA)]
+
+    @asynccontextmanager
+    async def serving() -> AsyncGenerator[None]:
+        with closing(resolver):
+            async with app.serving():
+                yield
+
+    return Feature(name=NAME, routes=[HttpRoutes(PATH, app), *oauth], serving=serving)

@@ -2,8 +2,8 @@
 
 Rules
   Programs register without a secret, and nothing about them is stored: their id holds the name and the addresses that
-  they registered. So anybody can register any name, and pages show it as unverified, beside the address to which the
-  browser returns.
+  they registered, or is the address of a document that describes them. So anybody can use any name, and pages show it
+  as unverified, beside the address to which the browser returns, and that of the document.
   A browser returns only to an address of the program's id, character by character: with TLS, on the same machine, or of
   an application (`cursor://…`). On the same machine the port may differ (RFC 8252, 7.3): a program gets a free one each
   time.
@@ -15,7 +15,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports.api_tokens import TokenScope
@@ -37,12 +37,15 @@ MAX_FORM_BYTES: Final = 16_384
 MAX_FIELDS: Final = 30
 MAX_DEPTH: Final = 8
 MAX_REDIRECTS: Final = 5
+MAX_DOCUMENT_BYTES: Final = 10_240  # Twice what the draft of the standard recommends
+MAX_DOCUMENT_REDIRECTS: Final = 50
 MAX_REDIRECT_CHARS: Final = 500
 MAX_NAME_CHARS: Final = 60
 MAX_CLIENT_CHARS: Final = 6_000
 MAX_STATE_CHARS: Final = 2_000
 _CLIENT: Final = "app_"
 _REFRESHING_CLIENT: Final = "appr_"  # It can use refresh tokens
+_DOCUMENT: Final = "https://"  # Begins the id of an app that a document describes
 _PLAIN: Final = re.compile(r"[!-~]+", re.ASCII)  # No blanks and no control characters
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{1,40}", re.ASCII)
 _HOST: Final = re.compile(r"[a-z0-9.-]{1,253}|\[[0-9a-f:]{2,45}\]", re.ASCII)
@@ -73,6 +76,11 @@ class OAuthClient:
     name: str
     redirects: tuple[str, ...]
     refreshes: bool = False
+
+    @property
+    def document(self) -> str:
+        """The address of the document that describes it; "" if it registered."""
+        return self.id if is_document(self.id) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +140,16 @@ def server_metadata(address: str, scopes: Collection[TokenScope]) -> JsonObject:
         "token_endpoint_auth_methods_supported": ["none"],
         "revocation_endpoint_auth_methods_supported": ["none"],
         "scopes_supported": _listed(scopes),
+        "client_id_metadata_document_supported": True,
         "authorization_response_iss_parameter_supported": True,
     }
 
 
 def register(body: bytes) -> JsonObject:
     """Return the response to a registration. Raises OAuthError."""
-    try:
-        text = body.decode()
-        wanted: object = None if is_too_deep(text, MAX_DEPTH) else json.loads(text)
-    except (ValueError, RecursionError):
-        wanted = None
-    if not isinstance(wanted, dict):
+    fields = _object(body)
+    if fields is None:
         raise OAuthError("invalid_client_metadata", texts.NO_METADATA)
-    fields = cast("dict[str, object]", wanted)
     given = _texts(fields.get("redirect_uris"))
     if not given or len(given) > MAX_REDIRECTS or not all(map(_is_allowed, given)):
         raise OAuthError("invalid_redirect_uri", texts.NO_REDIRECTS)
@@ -179,6 +183,39 @@ def read_client(id_: str) -> OAuthClient:
     return client
 
 
+def is_document(id_: str) -> bool:
+    """Whether the id of a program is the address of a document that describes it."""
+    return id_.startswith(_DOCUMENT)
+
+
+def check_document_address(address: str) -> None:
+    """Raises OAuthError if no document may be fetched from this address."""
+    try:
+        parts = urlsplit(address)
+        is_plain = _is_allowed(address) and parts.scheme == "https" and parts.port in {None, 443}
+    except ValueError:
+        is_plain = False
+    segments = unquote(urlsplit(address).path).split("/") if is_plain else []
+    if not is_plain or not any(segments) or {".", ".."} & {*segments}:
+        raise OAuthError("invalid_client", texts.DOCUMENT_ADDRESS)
+
+
+def read_document(address: str, body: bytes) -> OAuthClient:
+    """Return the program that a document describes. Raises OAuthError."""
+    fields = _object(body)
+    if fields is None or fields.get("client_id") != address:
+        raise OAuthError("invalid_client", texts.OTHER_DOCUMENT)
+    if fields.get("token_endpoint_auth_method", "none") != "none":
+        raise OAuthError("invalid_client", texts.DOCUMENT_AUTHENTICATES)
+    given = _texts(fields.get("redirect_uris"))
+    redirects = tuple(filter(_is_allowed, given))
+    if not redirects or len(given) > MAX_DOCUMENT_REDIRECTS:
+        raise OAuthError("invalid_client", texts.DOCUMENT_REDIRECTS.format(limit=MAX_DOCUMENT_REDIRECTS))
+    name = fields.get("client_name")
+    shown = _shown(name if isinstance(name, str) else "")
+    return OAuthClient(address, shown, redirects, REFRESH_GRANT in _texts(fields.get("grant_types")))
+
+
 def read_form(text: str) -> dict[str, str]:
     """Return the fields of a query or a form. Raises OAuthError."""
     try:
@@ -191,21 +228,20 @@ def read_form(text: str) -> dict[str, str]:
     return fields
 
 
-def read_redirect(fields: Mapping[str, str]) -> tuple[OAuthClient, str]:
-    """Return the program, and the address to which the browser returns. Raises OAuthError."""
-    client = read_client(fields.get("client_id", ""))
+def read_redirect(fields: Mapping[str, str], client: OAuthClient) -> str:
+    """Return the address to which the browser returns. Raises OAuthError."""
     redirect = fields.get("redirect_uri", client.redirects[0] if len(client.redirects) == 1 else "")
     registered = redirect in client.redirects or _any_port(redirect) in map(_any_port, client.redirects)
     if not registered or not _is_allowed(redirect):
         raise OAuthError("invalid_request", texts.OTHER_REDIRECT)
-    return client, redirect
+    return redirect
 
 
 def read_authorization(
-    fields: Mapping[str, str], query: str, address: str, allowed: frozenset[TokenScope]
+    fields: Mapping[str, str], client: OAuthClient, query: str, address: str, allowed: frozenset[TokenScope]
 ) -> Authorization:
     """Return the request of a browser. `allowed`: the scopes that people may give. Raises OAuthError."""
-    client, redirect = read_redirect(fields)
+    redirect = read_redirect(fields, client)
     if fields.get("response_type") != "code":
         raise OAuthError("unsupported_response_type", texts.ONLY_CODE)
     challenge = fields.get("code_challenge", "")
@@ -223,9 +259,9 @@ def read_authorization(
     return Authorization(client, redirect, challenge, scopes, state, query)
 
 
-def read_exchange(fields: Mapping[str, str]) -> TokenExchange:
+def read_exchange(fields: Mapping[str, str], client: OAuthClient) -> TokenExchange:
     """Return the request of a program for a token. Raises OAuthError."""
-    client, redirect = read_redirect(fields)
+    redirect = read_redirect(fields, client)
     grant, verifier = fields.get("code", ""), fields.get("code_verifier", "")
     if not grant or _VERIFIER.fullmatch(verifier) is None:
         raise OAuthError("invalid_request", texts.NO_CHALLENGE)
@@ -266,6 +302,16 @@ def policy_source_of(redirect: str) -> str:
     """
     origin = origin_of(redirect)
     return f"{urlsplit(redirect).scheme}:" if "[" in origin else origin
+
+
+def _object(body: bytes) -> dict[str, object] | None:
+    """Return a JSON object; None for anything else."""
+    try:
+        text = body.decode()
+        read: object = None if is_too_deep(text, MAX_DEPTH) else json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, object]", read) if isinstance(read, dict) else None
 
 
 def _texts(value: object) -> list[str]:

@@ -26,7 +26,8 @@ from agent.messages import Json, JsonObject
 from agent.ports.api_tokens import TokenScope
 from agent.ports.clock import Clock
 from bot.api.mcp_server import oauth, texts
-from bot.api.mcp_server.oauth import Authorization, OAuthError
+from bot.api.mcp_server.client_documents import ClientDocuments
+from bot.api.mcp_server.oauth import Authorization, OAuthClient, OAuthError
 from bot.api.sign_in import GrantRequest, SignIns
 from bot.api.tokens import IssuedToken, TokenRequest, TokenService
 from bot.chat.access.admission import MINUTE, RateCounter
@@ -63,6 +64,7 @@ class OAuthSite:
     days: int
     sign_ins: SignIns
     tokens: TokenService
+    documents: ClientDocuments
     clock: Clock
     telemetry: Telemetry
     wrong_codes: RateCounter = field(default_factory=lambda: _by_everybody(WRONG_CODES_A_MINUTE))
@@ -98,7 +100,7 @@ class OAuthSite:
             case ("POST", oauth.REVOKE):
                 return await self._revoked(await _form(scope, receive))
             case ("GET", oauth.AUTHORIZE):
-                return self._opened(scope["query_string"].decode("latin-1"))
+                return await self._opened(scope["query_string"].decode("latin-1"))
             case ("POST", oauth.AUTHORIZE):
                 return await self._entered(scope, await _form(scope, receive))
             case _:
@@ -113,10 +115,20 @@ class OAuthSite:
             return replace(_error(429, error, RequestEnd.LIMITED), headers=(wait,))
         return _json(oauth.register(await read_body(scope, receive, limit=oauth.MAX_FORM_BYTES)), 201)
 
-    def _opened(self, query: str) -> _Response:
+    async def _asked(self, query: str) -> Authorization:
+        """Return a program's request. Raises OAuthError."""
+        fields = oauth.read_form(query)
+        return oauth.read_authorization(fields, await self._client(fields), query, self.address, self.scopes)
+
+    async def _client(self, fields: dict[str, str]) -> OAuthClient:
+        """Return the program that a request names. Raises OAuthError."""
+        id_ = fields.get("client_id", "")
+        return await self.documents.client(id_) if oauth.is_document(id_) else oauth.read_client(id_)
+
+    async def _opened(self, query: str) -> _Response:
         """Return the page that asks for a code, or one that says what is wrong with the program's request."""
         try:
-            asked = oauth.read_authorization(oauth.read_form(query), query, self.address, self.scopes)
+            asked = await self._asked(query)
         except OAuthError as error:
             shown = page(texts.SIGN_IN_WRONG.format(why=escape(str(error)), code=escape(error.code)))
             return _Response(400, shown, headers=(("content-security-policy", _STYLE_ONLY),), end=RequestEnd.INVALID)
@@ -127,8 +139,7 @@ class OAuthSite:
         origins = [value for name, value in scope["headers"] if name == b"origin"]
         if origins not in ([], [self.address.encode()]):
             raise RequestRefused(403, texts.OTHER_ORIGIN)
-        query = form.get("request", "")
-        asked = oauth.read_authorization(oauth.read_form(query), query, self.address, self.scopes)
+        asked = await self._asked(form.get("request", ""))
         if "deny" in form:
             return self._back(asked.redirect, asked.state, error="access_denied")
         if self.wrong_codes.reached("", "", self.clock.now()) is not None:
@@ -170,7 +181,7 @@ class OAuthSite:
         return _json({})
 
     async def _exchanged(self, form: dict[str, str]) -> _Response:
-        given = oauth.read_exchange(form)
+        given = oauth.read_exchange(form, await self._client(form))
         granted = await self.sign_ins.exchange(given.grant, given.client.id, given.redirect, given.verifier)
         if granted is None or not granted.scopes <= self.scopes:
             raise OAuthError("invalid_grant", texts.NO_GRANT)
@@ -194,10 +205,12 @@ class OAuthSite:
     def _page(
         self, asked: Authorization, note: str, end: RequestEnd = RequestEnd.ACCEPTED, status: int = 200
     ) -> _Response:
+        document = asked.client.document
         scopes = "".join(f"<li>{texts.SCOPE_SAYS[scope]}</li>" for scope in oauth.SCOPES if scope in asked.scopes)
         body = texts.SIGN_IN_PAGE.format(
             name=escape(asked.client.name),
             redirect=escape(oauth.origin_of(asked.redirect)),
+            described=texts.DESCRIBED_AT.format(address=escape(document)) if document else "",
             scopes=scopes,
             lasts=counted(self.days, "day", "days"),
             note=note,

@@ -131,6 +131,22 @@ NO_REDIRECTS = (
     "`redirect_uris` must list one to five addresses: https://…, http://127.0.0.1:…, or an application's own scheme."
 )
 NO_CLIENT = "The client_id is unknown. Register the app again."
+NO_DOCUMENT = "The document at the client_id could not be read: {why}."
+DOCUMENT_ADDRESS = (
+    "A client_id that is the address of a document must be https://, with a path, without another port, a fragment, a "
+    "user or dots."
+)
+DOCUMENT_LATE = "it took too long"
+DOCUMENT_NO_HTTP = "the server did not answer as a web server should"
+DOCUMENT_STATUS = "the server answered with the status {status}, and redirects are not followed"
+DOCUMENT_LARGE = "it has more than {limit:,} bytes"
+OTHER_DOCUMENT = "The document at the client_id must be a JSON object whose client_id is this address."
+DOCUMENT_AUTHENTICATES = "The document's token_endpoint_auth_method must be none."
+DOCUMENT_REDIRECTS = (
+    "The document must list one to {limit} redirect_uris, with at least one of these forms: https://…, "
+    "http://127.0.0.1:…, or an application's own scheme."
+)
+TOO_MANY_DOCUMENTS = "Too many apps asked in the last minute. Try again later."
 NO_FORM = "The request must be a form with each field once (application/x-www-form-urlencoded)."
 OTHER_REDIRECT = "The redirect_uri is not one that the app registered."
 ONLY_CODE = "Only the authorization code flow is supported (response_type=code)."
@@ -150,12 +166,13 @@ SCOPE_SAYS = {
 }
 SIGN_IN_PAGE = (
     "<h1>Sign in to Cogency</h1><p>An app that calls itself <b>{name}</b> wants to use Cogency as you. Your browser "
-    "will return to <b>{redirect}</b>. The app could then:</p><ul>{scopes}</ul><p>The access lasts {lasts}. To "
-    "end it earlier, write <code>/tokens</code> to Cogency.</p><p>{note}</p>"
+    "will return to <b>{redirect}</b>. {described}The app could then:</p><ul>{scopes}</ul><p>The access lasts "
+    "{lasts}. To end it earlier, write <code>/tokens</code> to Cogency.</p><p>{note}</p>"
     '<form method="post" action="{action}"><input type="hidden" name="request" value="{request}">'
     '<p><label>Code <input name="code" autocomplete="off" autofocus maxlength="40"></label></p>'
     "<p><button>Allow</button> <button name=deny value=1>Deny</button></p></form>"
 )
+DESCRIBED_AT = "The app describes itself at <b>{address}</b>. "
 SIGN_IN_WRONG = (
     "<h1>The app cannot sign you in</h1><p>Its request is not valid, so nothing was allowed. You can close this "
     "page.</p><p>For the developers of the app: {why} (<code>{code}</code>)</p>"

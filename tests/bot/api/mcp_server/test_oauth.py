@@ -39,6 +39,10 @@ def request_of(**changed: str) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
+def read(request: dict[str, str], allowed: frozenset[TokenScope] = ALL) -> oauth.Authorization:
+    return oauth.read_authorization(request, oauth.read_client(request.get("client_id", "")), "query", ADDRESS, allowed)
+
+
 @pytest.mark.parametrize(
     "redirect",
     [
@@ -125,9 +129,9 @@ def test_an_id_with_other_content_is_refused(start: str, content: object) -> Non
 
 
 def test_a_request_is_read_with_the_scopes_that_people_may_give() -> None:
-    asked = oauth.read_authorization(request_of(), "query", ADDRESS, frozenset({TokenScope.ASK, TokenScope.FORGET}))
+    asked = read(request_of(), frozenset({TokenScope.ASK, TokenScope.FORGET}))
     assert (asked.redirect, asked.state, asked.scopes) == (BACK, "s", {TokenScope.ASK})
-    every = oauth.read_authorization(request_of(scope="", state="", resource=""), "query", ADDRESS, ALL)
+    every = read(request_of(scope="", state="", resource=""))
     assert (every.state, every.scopes) == ("", ALL)
 
 
@@ -156,7 +160,7 @@ def test_a_request_is_read_with_the_scopes_that_people_may_give() -> None:
 )
 def test_a_wrong_request_is_refused(changed: dict[str, str], code: str) -> None:
     with pytest.raises(OAuthError) as refused:
-        oauth.read_authorization(request_of(**changed), "query", ADDRESS, ALL)
+        read(request_of(**changed))
     assert refused.value.code == code
 
 
@@ -165,15 +169,15 @@ def test_a_wrong_request_is_refused(changed: dict[str, str], code: str) -> None:
 def test_a_program_on_this_machine_may_listen_on_any_port(host: str, before: str, now: str) -> None:
     client, redirect = registered(f"http://{host}{before}/back?a=b"), f"http://{host}{now}/back?a=b"
     request = request_of(client_id=client, redirect_uri=redirect)
-    assert oauth.read_authorization(request, "query", ADDRESS, ALL).redirect == redirect
+    assert read(request).redirect == redirect
 
 
 @pytest.mark.parametrize("other", ["https://x.example:8444/back", "https://x.example/back"])
 def test_any_other_address_keeps_its_port(other: str) -> None:
     client, redirect = registered("https://x.example:8443/back"), "https://x.example:8443/back"
-    assert oauth.read_redirect({"client_id": client, "redirect_uri": redirect})[1] == redirect
+    assert oauth.read_redirect({"redirect_uri": redirect}, oauth.read_client(client)) == redirect
     with pytest.raises(OAuthError):
-        oauth.read_redirect({"client_id": client, "redirect_uri": other})
+        oauth.read_redirect({"redirect_uri": other}, oauth.read_client(client))
 
 
 @pytest.mark.parametrize(
@@ -207,8 +211,9 @@ def test_a_form_with_a_field_twice_or_too_many_is_refused(text: str) -> None:
 )
 def test_a_wrong_exchange_is_refused(changed: dict[str, str], code: str) -> None:
     fields = {"grant_type": "authorization_code", "client_id": registered(), "code": "x", "code_verifier": "v" * 43}
+    request = {**fields, **changed}
     with pytest.raises(OAuthError) as refused:
-        oauth.read_exchange({**fields, **changed})
+        oauth.read_exchange(request, oauth.read_client(request["client_id"]))
     assert refused.value.code == code
 
 

@@ -1,5 +1,7 @@
 """The pages and addresses for signing in: who gets a token, and what the page lets nobody do."""
 
+import asyncio
+import json
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
@@ -13,16 +15,20 @@ import pytest
 from agent.messages import read_references
 from agent.ports.api_tokens import TokenScope
 from bot.api.mcp_server import texts
+from bot.api.mcp_server.client_documents import ClientDocuments
 from bot.api.mcp_server.oauth import AUTHORIZE, OAUTH, REGISTER, RESOURCE_METADATA, REVOKE, SERVER_METADATA, TOKEN
 from bot.api.mcp_server.oauth_http import REGISTRATIONS_A_MINUTE, WRONG_CODES_A_MINUTE, OAuthSite
 from bot.api.sign_in import SignIns, challenge_of
 from bot.api.tokens import OwnersAudit, TokenService
 from bot.chat.http_routes import HttpRoutes, PublicSite
+from bot.chat.network.connections import GuardedConnections, SystemResolver
+from bot.chat.network.guard import Networks, WebGuard
 from bot.chat.telemetry import SILENT
 from bot.chat.web_server import serving
 from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import store_in_memory
+from tests.fakes.webhook_receiver import webhook_receiver
 from tests.patience import PATIENCE_S
 
 ADDRESS = "https://bot.example.com"
@@ -91,6 +97,7 @@ def returned(response: httpx2.Response) -> dict[str, str]:
 @pytest.fixture
 async def browser() -> AsyncGenerator[Browser]:
     store, clock, numbers = store_in_memory(), FakeClock(auto=False), count()
+    documents = ClientDocuments(GuardedConnections(WebGuard(Networks()), SystemResolver()), "Test/1", clock)
 
     def new_secret() -> str:
         return f"{next(numbers):043}"
@@ -101,6 +108,7 @@ async def browser() -> AsyncGenerator[Browser]:
         days=30,
         sign_ins=SignIns(store.preferences, clock, new_secret),
         tokens=TokenService(store.api_tokens, clock, new_secret, OwnersAudit(store.audit, clock)),
+        documents=documents,
         clock=clock,
         telemetry=SILENT,
     )
@@ -372,6 +380,39 @@ async def test_scopes_that_the_operator_no_longer_lets_people_give_are_not_refre
         assert (await refreshed(later, first["refresh_token"])).json()["error"] == "invalid_grant"
 
 
+async def test_an_app_that_a_document_describes_signs_its_person_in(browser: Browser) -> None:
+    app = "https://app.example/client.json"
+    fields = {"client_id": app, "client_name": "Documented", "redirect_uris": [BACK]}
+    async with webhook_receiver() as server:
+        body = json.dumps(fields)
+        server.answer = lambda _: f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+
+        async def resolve(_name: str, _port: int) -> list[str]:
+            return ["93.184.216.34"]
+
+        async def dial(*_: object) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            return await asyncio.open_connection("127.0.0.1", server.port)
+
+        reached = GuardedConnections(WebGuard(Networks()), resolve, dial)
+        site = replace(browser.site, documents=ClientDocuments(reached, "Test/1", browser.site.clock))
+        async with (
+            serving(PublicSite([HttpRoutes(OAUTH, site)]), "127.0.0.1", 0) as url,
+            httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S) as http,
+        ):
+            there = Browser(browser.store, site, http, app)
+            page = await there.open()
+            assert "Documented" in page.text
+            assert "The app describes itself at <b>https://app.example/client.json</b>." in page.text
+            wrong = await there.open(redirect_uri="http://127.0.0.1:4000/other")
+            assert (wrong.status_code, "location" in wrong.headers) == (400, False)
+            back = returned(await there.enter(page, await site.sign_ins.new_code(ANN)))
+            given = (await there.exchange(back["code"])).json()
+    assert (given["expires_in"], "refresh_token" in given) == (30 * 86_400, False)
+    token = await browser.site.tokens.authenticate(given["access_token"])
+    assert token is not None
+    assert token.definition.name.startswith("documented-")
+
+
 REQUESTS: list[tuple[int, str, str, dict[str, Any]]] = [
     (404, "GET", "/oauth", {}),
     (404, "GET", TOKEN, {}),
@@ -402,5 +443,6 @@ async def test_programs_find_where_to_sign_in(browser: Browser) -> None:
     assert server["authorization_endpoint"] == f"{ADDRESS}/oauth/authorize"
     assert server["code_challenge_methods_supported"] == ["S256"]
     assert server["scopes_supported"] == ["recall", "ask"]
+    assert server["client_id_metadata_document_supported"] is True
     assert server["grant_types_supported"] == ["authorization_code", "refresh_token"]
     assert server["revocation_endpoint"] == f"{ADDRESS}/oauth/revoke"
