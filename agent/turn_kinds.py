@@ -23,6 +23,8 @@ class TurnKind(StrEnum):
     SCHEDULED_AGAIN = "scheduled_again"
     """A schedule's question whose person wants another answer. They asked, but the words are the schedule's."""
 
+    ACT = "act"
+    """The bot posted something elsewhere for a person, by a tool; the turn is over when it is stored."""
     API = "api"
     """A program asked, as a person or as a service, and waits for the answer; nobody sees buttons or questions."""
     EVENT = "event"

@@ -4,6 +4,7 @@ A new module with a table gets a line here; `tests/store/test_migrations.py` com
 """
 
 from store import (
+    act_counts,
     api_tokens,
     code_time,
     erased_ids,
@@ -32,6 +33,7 @@ from store.search import passages
 from store.turns import consents, open_questions
 
 __all__ = [
+    "act_counts",
     "api_tokens",
     "code_time",
     "consents",

@@ -34,6 +34,7 @@ from agent.ports.jobs import Jobs
 from agent.spending import NANO
 from agent.stored_messages import Author
 from store import tool_calls
+from store.act_counts import act_count
 from store.api_tokens import api_token
 from store.backup import is_connected_to
 from store.code_time import code_time
@@ -293,7 +294,9 @@ def _sections(subject: Subject) -> "Mapping[str, Callable[[Any], Rows]]":
 
 def _counted(subject: Subject) -> "Mapping[str, Callable[[Any], Rows]]":
     return {
-        name: each for name, each in _sections(subject).items() if name not in {"spending", "code_time", "operators"}
+        name: each
+        for name, each in _sections(subject).items()
+        if name not in {"spending", "code_time", "acts", "operators"}
     }
 
 
@@ -601,6 +604,11 @@ def _code_time(subject: PersonSubject) -> Rows:
     )
 
 
+def _acts(subject: PersonSubject) -> Rows:
+    of_person = sa.select(act_count.c.day.label(PAGED_BY), act_count.c.count).where(act_count.c.owner == subject.id)
+    return Rows(of_person, act_count.c.day, _each(lambda row: {"day": str(row[PAGED_BY]), "count": row["count"]}))
+
+
 def _time(moment: datetime) -> str:
     return moment.isoformat()
 
@@ -629,6 +637,7 @@ _OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "accounts": _accounts,
     "spending": _spending,
     "code_time": _code_time,
+    "acts": _acts,
 }
 _OF_PLACE: Final[Mapping[str, Callable[[Any], Rows]]] = {"people": _people, **_BOTH}
 

@@ -19,6 +19,7 @@ from agent.jobs import Job
 from agent.machine import sqlite_path
 from agent.memory.documents import DocumentQuery, DocumentRefused, Documents, FoundPassage, NewDocument
 from agent.memory.statements import READER
+from agent.ports.acts import Acts
 from agent.ports.api_tokens import ApiTokens
 from agent.ports.consents import Consents, OpenQuestions
 from agent.ports.conversations import Knowledge, Summaries, WorkingSet
@@ -85,6 +86,7 @@ from store.tool_calls import SqlToolAudit
 from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
 from store.turns.open_questions import SqlOpenQuestions
+from store.turns.posts import SqlActs
 from store.turns.written import SqlWrittenTurns
 from store.webhook_events import SqlWebhookEvents
 from store.working_sets import SqlWorkingSet
@@ -381,6 +383,7 @@ class Store:
     preferences: Preferences
     spending: Spending
     code_time: CodeTime
+    acts: Acts
     jobs: Jobs
     schedules: Schedules
     replies: Replies
@@ -632,6 +635,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlPreferences(database),
         SqlSpending(database),
         SqlCodeTime(database),
+        SqlActs(database, erased_ids),
         SqlJobs(database),
         SqlSchedules(database, erased_ids, notifier),
         SqlReplies(database),

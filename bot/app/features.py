@@ -15,6 +15,7 @@ from agent.errors import SettingsError
 from agent.machine import new_id, new_secret
 from agent.ports.tools import NO_SERVERS, ToolSource
 from agent.toolbox.registry import FixedTools, Toolbox
+from bot.acts.feature import open_acts
 from bot.api.feature import open_api
 from bot.api.mcp_server import feature as mcp_server
 from bot.app import parts
@@ -152,7 +153,10 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     if services.delivers_webhooks:
         listed = (*listed, parts.outgoing_webhooks(settings, core, store))
     approvals = ApprovalService(
-        toolbox(settings, opened, listed, services.platform_tools), opened.policy, core.clock, core.turns.wake
+        toolbox(settings, opened, listed, [*services.platform_tools, *open_acts(core, settings.acts)]),
+        opened.policy,
+        core.clock,
+        core.turns.wake,
     )
     questions = QuestionService(store.open_questions, core.clock)
     tools_service = ToolsService(approvals, questions, opened.servers, core.operates)

@@ -25,6 +25,8 @@ from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.settings import OtherServers
 from bot.platforms.slack import settings as slack
 from bot.platforms.slack.options import (
+    EVERYTHING,
+    USUAL,
     Delivery,
     Distribution,
     HttpEvents,
@@ -85,6 +87,7 @@ def slack_options(settings: Settings) -> SlackOptions:
         managers=settings.slack.managers,
         groups=_groups(settings.access.allow, *settings.access.model_access.values()),
         denied=_groups(settings.access.deny),
+        acts=settings.acts.is_on,
         chosen=settings.slack,
     )
 
@@ -140,7 +143,7 @@ def slack_distribution(settings: Settings) -> Distribution | None:
 
 def manifest_text(
     settings: Settings,
-    features: frozenset[SlackFeature],
+    features: frozenset[SlackFeature] | None,
     prefix: str | None,
     url: str,
     app: str,
@@ -152,6 +155,8 @@ def manifest_text(
     from bot.platforms.slack import manifest  # noqa: PLC0415 -- a bot without Slack does not load it
 
     default = _command_prefix(settings, app)
+    if features is None:
+        features = EVERYTHING if settings.acts.is_on else USUAL
     try:
         built = manifest.manifest(features, name=name, prefix=default if prefix is None else prefix, url=url, app=app)
     except ValueError as error:
@@ -334,6 +339,7 @@ def discord_options(settings: Settings) -> DiscordOptions | None:
         allowed_bots=settings.access.allowed_bots,
         servers=servers,
         home=home,
+        acts=settings.acts.is_on,
         chosen=settings.discord,
     )
 

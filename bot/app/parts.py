@@ -18,6 +18,7 @@ from agent.messages import ModelCall
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tools import Tool
 from agent.tools.functions import load_tools
+from bot.acts.tools import ACT_TOOLS
 from bot.app import texts as app_texts
 from bot.app.from_settings import access_rules, budgets, open_models, policy_file
 from bot.app.settings import Settings
@@ -160,6 +161,7 @@ def place_service(
         access=access_rules(settings.access),
         most_ambient=settings.channels.ambient_per_day,
         can_judge=can_judge,
+        may_act=settings.acts.is_on,
     )
 
 
@@ -311,6 +313,7 @@ def own_tools(settings: Settings) -> tuple[Tool, ...]:
         *([FETCH] if settings.web.reads_pages else []),
         *(["web_search"] if settings.web.search else []),
         *(["python", "chart"] if settings.python.runs_code else []),
+        *(ACT_TOOLS if settings.acts.is_on else ()),
     }
     tools = load_tools(tool_modules(settings.tools), BUILT_IN | taken, TOOLS)
     if tools:

@@ -300,6 +300,7 @@ def _host(
         platforms=PlatformAccess(
             schedules=connections.schedules,
             events=connections.events,
+            hands=connections.hands,
             files_now=connections.files_now,
             deletions=connections.deletions,
             sources=connections.sources,

@@ -15,6 +15,7 @@ from platformdirs import user_data_path
 from agent.errors import SettingsError
 from agent.providers import static_embeddings
 from agent.providers.catalog import is_loopback
+from bot.acts.settings import ActSettings
 from bot.api.settings import ApiSettings
 from bot.app.http_settings import HttpSettings
 from bot.app.network_settings import HTTP_PROXY, HTTPS_PROXY, SSL_CERT_FILE, NetworkSettings, in_capitals
@@ -89,6 +90,7 @@ class Settings:
     attachments: AttachmentSettings = field(default_factory=AttachmentSettings)
     forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
     channels: ChannelSettings = field(default_factory=ChannelSettings)
+    acts: ActSettings = field(default_factory=ActSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
     budgets: BudgetSettings = field(default_factory=BudgetSettings)
     web: WebSettings = field(default_factory=WebSettings)

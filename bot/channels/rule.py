@@ -35,6 +35,8 @@ class RuleContext:
     """The models that may be chosen for a channel."""
     most_ambient: int = 0
     """The operator's limit of ambient answers a day in a channel; 0: they cannot be switched on."""
+    may_act: bool = False
+    """Whether the operator's settings allow the bot to act in channels at all."""
     deaf: str = ""
     """Why ambient answers would not work, a sentence; "" if they do."""
     chosen: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -30,7 +30,7 @@ from bot.channels.rule import (
 )
 from bot.chat.access import place_rules
 from bot.chat.access.acl import AccessKind, AccessRules, parse_entries, parse_entry
-from bot.chat.access.place_rules import OFF, chosen_at, name_at, place_owner
+from bot.chat.access.place_rules import OFF, ON, chosen_at, name_at, place_owner
 from bot.chat.askers import Requester
 from bot.chat.panels import FieldKind, FormField, PanelForm
 from bot.chat.texts import replies as reply_texts
@@ -402,7 +402,39 @@ KNOWLEDGE: Final = ChannelRule(
     controls=(Switch(),),
 )
 
-CHANNEL_RULES: Final = (WHO, MODELS, MODEL, INSTRUCTIONS, LANGUAGE, AMBIENT, LEARNING, KNOWLEDGE)
+
+# Acting: `bot.acts` reads this rule.
+
+
+def _read_act(words: str) -> str | None:
+    return {"on": ON, "off": OFF}.get(plain(words))
+
+
+async def _check_act(value: str, context: RuleContext) -> None:
+    if value == ON and not context.may_act:
+        raise Refused(channels_texts.NO_ACTING)
+
+
+def _act_menu(context: RuleContext) -> Mapping[str, str]:
+    if not context.may_act:
+        return {}
+    return {"usual": channels_texts.ACT_USUAL, ON: channels_texts.ACT_ON, OFF: channels_texts.ACT_OFF}
+
+
+ACTING: Final = ChannelRule(
+    name=place_rules.ACT,
+    title="Posts and reactions for people",
+    usual=channels_texts.ACT_USUAL,
+    usage="`act` (`on`, `off`)",
+    read=_read_act,
+    words=("on", "off"),
+    examples={"on": "let me post, react and pin here for the people who ask me"},
+    shown=lambda value: {ON: channels_texts.ACT_ON, OFF: channels_texts.ACT_OFF}.get(value, value),
+    controls=(Menu(_act_menu),),
+    check=_check_act,
+)
+
+CHANNEL_RULES: Final = (WHO, MODELS, MODEL, INSTRUCTIONS, LANGUAGE, AMBIENT, LEARNING, KNOWLEDGE, ACTING)
 """In the order in which `/channel` lists them."""
 
 

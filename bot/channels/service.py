@@ -172,6 +172,8 @@ class PlaceService:
     """The limit of ambient answers a day in a channel; 0: they cannot be switched on."""
     can_judge: Callable[[], bool] = lambda: True
     """Returns whether there is a model that judges which messages may be answered."""
+    may_act: bool = False
+    """Whether the bot may act in channels at all."""
 
     async def context(self, source: str, channel: str, not_receiving: str = "") -> RuleContext:
         """Return the channel with its current values for this source. Raises StoreError."""
@@ -184,6 +186,7 @@ class PlaceService:
             access=self.access,
             models=self.model_service.for_everybody(),
             most_ambient=self.most_ambient,
+            may_act=self.may_act,
             deaf=not_receiving or ("" if self.can_judge() else channels_texts.NO_JUDGE),
         )
         values = {rule.name: await _value(rule, rules, context) for rule in CHANNEL_RULES}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.incoming import Incoming, platform_of
+from agent.ports.acting import Hands
 from agent.ports.api_tokens import is_service
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
@@ -63,6 +64,8 @@ class PlatformConnections:
     """Knows the places and people of schedules."""
     events: dict[str, EventPlatform] = field(default_factory=dict[str, EventPlatform])
     """Knows the places of webhooks' events."""
+    hands: dict[str, Hands] = field(default_factory=dict[str, Hands])
+    """Acts on a platform for the people who ask there."""
     place_names: dict[str, ReadNames] = field(default_factory=dict[str, ReadNames])
     """Reads the names of a platform's channels."""
     own_surfaces: dict[str, Callable[[Incoming], Surface]] = field(
@@ -104,6 +107,7 @@ class PlatformConnections:
             self.channel_readers,
             self.schedules,
             self.events,
+            self.hands,
             self.silences,
             self.place_names,
             self.readers.platforms,
@@ -129,6 +133,10 @@ class PlatformConnections:
     def register_events(self, source: str, platform: EventPlatform) -> None:
         """Ask `platform` where events of webhooks may be posted on this source."""
         self.events[source] = platform
+
+    def register_hands(self, source: str, hands: Hands) -> None:
+        """Act for the people of this source with `hands`."""
+        self.hands[source] = hands
 
     def register_names(self, source: str, read_names: ReadNames) -> None:
         """Ask `read_names` what the channels of this source are called."""

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from agent.incoming import Incoming
 from agent.memory.documents import Documents
+from agent.ports.acting import Hands
+from agent.ports.acts import Acts
 from agent.ports.api_tokens import ApiTokens
 from agent.ports.clock import Clock
 from agent.ports.conversations import Conversations, Summaries, WorkingSet
@@ -34,6 +36,8 @@ from bot.chat.turns.control import RegisteredTurns
 class Repositories(Protocol):
     """The parts of the store that features use."""
 
+    @property
+    def acts(self) -> Acts: ...
     @property
     def api_tokens(self) -> ApiTokens: ...
     @property
@@ -84,6 +88,8 @@ class PlatformAccess:
     """Delete pages of replies; None in a process that shows none on a platform."""
     events: Mapping[str, EventPlatform] = field(default_factory=dict[str, EventPlatform])
     """Know the places of webhooks' events."""
+    hands: Mapping[str, Hands] = field(default_factory=dict[str, Hands])
+    """Act on platforms for the people who ask there."""
     sources: Callable[[], Collection[str]] = tuple
     """Returns the sources that are connected."""
     own_surfaces: MutableMapping[str, Callable[[Incoming], Surface]] = field(

@@ -287,6 +287,35 @@ AT_IT = "**I am working on it.** Press Ctrl-C to stop. If you close this window,
 SCHEDULE_PERSON_GONE = "Your account is no longer active."
 SCHEDULE_LEFT = "You left that channel or can no longer read it."
 SCHEDULE_LEFT_SERVER = "You are no longer a member of that server."
+# Acting, for the model, which tells the person
+
+ACT_NOT_FOUND = (
+    "there is no such channel, thread or message in which both this person and you are members now. A name must be "
+    "exact; a link is surer. Tell them"
+)
+ACT_UNKNOWN = "the platform does not say now whether this person may do that there, so nothing was done"
+ACT_NO_RIGHT = "this person may not do that there themselves, so you may not do it for them. Tell them"
+ACT_BOT_LACKS = "you lack the permission {missing} there, so nothing was done. Tell the person"
+ACT_ARCHIVED = "that channel or thread is archived or locked, so nothing was done. Tell the person"
+ACT_SLOWMODE = (
+    "that channel is in slow mode, and whether this person may write there now is not known, so nothing was done"
+)
+ACT_DIRECT = "you act only in channels: in direct messages, answer the person instead"
+ACT_NO_LINK = "that is no link to a message"
+ACT_NO_CHANNEL = "messages cannot be posted there: that is no channel for text, and no thread"
+ACT_THAT_CHANNEL = "that channel"
+ACT_INVITE = "you are not in that channel: tell the person to write /invite @{bot} there"
+ACT_EMOJI_NAME = "that emoji is not known: use its name on Slack, as in thumbsup"
+ACT_EMOJI_CHARACTER = "that emoji is not known: use its character, as in 👍, or the name of one of the server's emoji"
+ACT_SCOPE = (
+    "the Slack app lacks a scope that this needs. An operator has to apply the current manifest, which `cogency slack "
+    "manifest` prints, and install the app again. Tell the person"
+)
+ACT_BUSY = "the platform asks to wait longer than you can, so it was not done"
+ACT_REFUSED = "the platform refused it ({code})"
+ACT_UNSURE = (
+    "the platform did not answer, so whether it was done is not known: say so, and do not repeat it without looking"
+)
 SCHEDULE_ARCHIVED = "That channel or thread is archived."
 SCHEDULE_PLACE_GONE = "That channel was deleted, or I am no longer in it."
 SCHEDULE_WITHOUT_ME = "I am no longer in that channel. Invite me and schedule this again."

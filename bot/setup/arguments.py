@@ -16,7 +16,7 @@ from bot.app.storage_settings import database_url
 from bot.chat.exit_codes import Exit
 from bot.chat.output import complain, write_out
 from bot.platforms.discord import options as discord
-from bot.platforms.slack.options import EVERYTHING, SlackFeature
+from bot.platforms.slack.options import SlackFeature
 from bot.platforms.slack.settings import parse_command_prefix, slack_app
 from bot.settings.installation import DISTRIBUTION
 from bot.settings.parsers import one_of, whole
@@ -30,9 +30,14 @@ E = TypeVar("E", bound=StrEnum)
 MAX_DAYS = 3_650  # Longer than bills are kept
 MAX_ROW = 2**31  # Of a row's number in the audit
 MAX_ID_CHARS = 20  # Of an id on Discord
-FEATURES = f"the app's features, separated by commas: {', '.join(SlackFeature)} (default: all)"
+FEATURES = (
+    f"the app's features, separated by commas: {', '.join(SlackFeature)} (default: all; acts only with COGENCY_ACT)"
+)
 APP_SAYS = "the app's name in the COGENCY_SLACK_APPS file, if you serve several apps"
-IN_SERVERS = f"features in servers, separated by commas: {', '.join(discord.DiscordFeature)} (default: all)"
+IN_SERVERS = (
+    f"features in servers, separated by commas: {', '.join(discord.DiscordFeature)} (default: those that the settings "
+    "use)"
+)
 
 
 class Subcommand(StrEnum):
@@ -452,7 +457,7 @@ def _add_webhooks(commands: _Commands) -> None:
 
 def _add_manifest(commands: _Commands) -> None:
     manifest = commands.add(Subcommand.MANIFEST, "print the manifest of the Slack app", setup_texts.PASTE_MANIFEST)
-    manifest.add_argument("--features", type=_members(SlackFeature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
+    manifest.add_argument("--features", type=_members(SlackFeature), default=None, metavar="NAMES", help=FEATURES)
     manifest.add_argument(
         "--prefix",
         type=_argument_type(parse_command_prefix),

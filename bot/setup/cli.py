@@ -355,7 +355,7 @@ async def _budget(settings: Settings, *, words: list[str]) -> Exit:
 async def _slack_manifest(
     settings: Settings,
     *,
-    features: frozenset[SlackFeature],
+    features: frozenset[SlackFeature] | None,
     prefix: str | None,
     http: str,
     app: str | None,
@@ -373,7 +373,7 @@ async def _discord_invite(
 ) -> Exit:
     from bot.setup.operator_doctor import discord_application  # noqa: PLC0415 -- a settings error is reported before it loads
 
-    wanted = discord.required_features(settings.discord) if features is None else features
+    wanted = discord.required_features(settings.discord, acts=settings.acts.is_on) if features is None else features
     write_out(sys.stdout, discord.invite_text(application or await discord_application(settings), wanted))
     return Exit.OK
 

@@ -353,7 +353,7 @@ async def _discord(talk: Dialogue, draft: _Draft) -> None:
             break
     try:
         settings = draft.settings()
-        features = discord.required_features(settings.discord)
+        features = discord.required_features(settings.discord, acts=settings.acts.is_on)
         talk.say(discord.invite_text(await discord_application(settings), features).rstrip())
     except CogencyError as error:  # not fatal: `cogency discord invite` prints the addresses later
         talk.say(str(error))

@@ -149,10 +149,14 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "mpim:history": "The same as `channels:history`, for group direct messages that the bot is in.",
     "mpim:read": "The same as `channels:read`, for group direct messages that the bot is in.",
     "reactions:read": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
-    "reactions:write": "To mark questions that the bot is working on, if `COGENCY_SLACK_MARKS` is on.",
+    "pins:write": "To pin messages for the person who asks, if `COGENCY_ACT` is not `off`.",
+    "reactions:write": "To mark questions that the bot is working on, if `COGENCY_SLACK_MARKS` is on, and to react for the "
+    "person who asks, if `COGENCY_ACT` is not `off`.",
     "search:read.files": "To search files in public channels with Slack's own search, when a question needs it.",
     "search:read.public": "To search messages in public channels with Slack's own search, when a question needs it.",
     "search:read.users": "To search for people with Slack's own search, when a question needs it.",
+    "team.preferences:read": "To know who may post in the general channel before posting there for someone, if "
+    "`COGENCY_ACT` is not `off`.",
     "usergroups:read": "To know who is in the user groups that the settings list as managers or roles.",
     "users:read": "To know a person's name and time zone, and whether they are an admin, a member or a guest. This "
     "decides who can ask, and what they can see.",
@@ -186,8 +190,12 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "send_messages_in_threads": "To answer in threads.",
     "attach_files": "To send content that is too long for a message as a file.",
     "add_reactions": (
-        "With `COGENCY_DISCORD_MARKS=on`, to mark a question that the bot is working on. Without this setting, the "
-        "invite link does not request this permission."
+        "With `COGENCY_DISCORD_MARKS=on`, to mark a question that the bot is working on. With `COGENCY_ACT`, to react "
+        "for the person who asks. Without these settings, the invite link does not request this permission."
+    ),
+    "pin_messages": (
+        "With `COGENCY_ACT`, to pin messages for the person who asks. Without this setting, the invite link does not "
+        "request this permission."
     ),
 }
 _NEVER: Final = """\
@@ -426,6 +434,12 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "permanently",
             Fate.STAYS,
             "The bot removes the reference to the question, and at the end of the day also the place. The call still counts toward budgets",
+        ),
+        "act_count": Stored(
+            "how often the bot posted, reacted or pinned for a person, and in a channel, on a day",
+            "permanently",
+            Fate.STAYS,
+            "It counts toward the limits of acts",
         ),
         "code_time": Stored(
             "how many seconds of Python code a person used on a day",

@@ -35,6 +35,7 @@ ACKNOWLEDGE_S = 3.0
 TOKEN_LIFE_S = 900.0
 FOLLOW_UPS = 5  # For an interaction that only its person's installation allows
 PANEL_PARTS, PANEL_CHARS = 40, 4_000
+PIN_MESSAGES = 1 << 51
 MAX_FILES, MAX_FILE_BYTES = 10, 10 * 1024 * 1024
 
 
@@ -100,6 +101,8 @@ class FakeRest(Requests):
             ("POST", "/channels/{channel}/messages/{message}/threads", self._start_thread),
             ("PUT", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._react),
             ("DELETE", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._unreact),
+            ("PUT", "/channels/{channel}/messages/pins/{message}", self._pin),
+            ("DELETE", "/channels/{channel}/messages/pins/{message}", self._unpin),
             ("POST", "/interactions/{interaction}/{token}/callback", self._call_back),
             ("POST", "/webhooks/{application}/{token}", self._follow_up),
             ("GET", "/webhooks/{application}/{token}/messages/{message}", self._read_answer),
@@ -302,6 +305,18 @@ class FakeRest(Requests):
         if emoji not in marked:
             raise Refused(404, 10014, "Unknown Emoji")
         marked.remove(emoji)
+
+    async def _pin(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
+        self._pinnable(request)["pinned"] = True
+
+    async def _unpin(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
+        self._pinnable(request)["pinned"] = False
+
+    def _pinnable(self, request: web.Request) -> Payload:
+        message = self._message(request)
+        if not (int(self.world.bot_may) | int(self.world.everyone_may)) & PIN_MESSAGES:
+            raise Refused(403, 50013, "Missing Permissions")
+        return message
 
     # Interactions
 

@@ -88,6 +88,9 @@ class World:
     in_thread: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     # By person: the ids of their roles besides @everyone.
     roles_of: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    # By person: what else is true of them as members, such as `pending` or `communication_disabled_until`.
+    facts_of: dict[str, Payload] = field(default_factory=dict[str, Payload])
+    verification_level: int = 0
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -118,6 +121,7 @@ class World:
             "owner_id": self.owners.get(number, ANN),
             "unavailable": False,
             "member_count": 4,
+            "verification_level": self.verification_level,
             "large": False,
             "roles": [
                 _role(number, "@everyone", self.everyone_may),
@@ -170,7 +174,7 @@ class World:
 
     def member(self, number: str, **more: Any) -> Payload:
         """A member of the server, with their roles."""
-        return member(number, roles=self.roles_of.get(number, []), **more)
+        return member(number, roles=self.roles_of.get(number, []), **self.facts_of.get(number, {}), **more)
 
     def edit(self, message: Payload, content: str) -> None:
         message |= {"content": content, "edited_timestamp": self.clock.now().isoformat()}

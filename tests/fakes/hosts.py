@@ -237,6 +237,7 @@ def host_on(
         clock=clock,
         access=rules.access,
         most_ambient=MOST_AMBIENT,
+        may_act=True,
     )
     tokens = TokenService(store.api_tokens, clock, new_secret, OwnersAudit(store.audit, clock))
     commands = (

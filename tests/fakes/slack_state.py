@@ -46,6 +46,9 @@ PER_MINUTE = {
     "agents.sessions.rename": 50,
     "reactions.add": 50,
     "reactions.remove": 50,
+    "pins.add": 20,
+    "pins.remove": 20,
+    "team.preferences.list": 50,
     "assistant.threads.setSuggestedPrompts": 100,
     "views.publish": 100,
     "assistant.search.context": 10,
@@ -100,6 +103,8 @@ class Workspace:
         self.revoked = ""  # The error with which Slack refuses the bot's token, once it is revoked
         self.denied = 0  # How often
         self.denials: list[tuple[str, str]] = []  # The calls that were refused for good: the method and the error
+        self.pins: dict[str, list[str]] = defaultdict(list)  # The pinned messages of each channel
+        self.preferences: Object = {"who_can_post_general": "ra", "msg_edit_window_mins": -1}
         self.reactions: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.calls: list[Call] = []
         self.stalling: list[str] = []
@@ -121,6 +126,9 @@ class Workspace:
             "agents.sessions.setStatus": lambda args: self.agents.set_status(self._asked(args), args),
             "reactions.add": self._add_reaction,
             "reactions.remove": self._remove_reaction,
+            "pins.add": self._add_pin,
+            "pins.remove": self._remove_pin,
+            "team.preferences.list": lambda _: dict(self.preferences),
             "agents.sessions.rename": lambda args: self.agents.rename(self._asked(args), args),
             "users.info": self._user,
             "users.list": self._users,
@@ -361,7 +369,14 @@ class Workspace:
         if user not in self.users:
             raise Refusal("user_not_found")
         kinds = {kind.removesuffix("_channel") for kind in str(args.get("types") or "public_channel").split(",")}
-        visible = [c for c in self.channels.values() if c.kind in kinds and {user, self.who.user} <= c.members]
+        visible = [
+            channel
+            for channel in self.channels.values()
+            if channel.kind in kinds
+            and user in channel.members
+            # Of other people's channels, the bot sees the public ones and those that it is in, too.
+            and (channel.kind == "public" or self.who.user in channel.members)
+        ]
         return _cut("channels", [channel.payload_for(self.who.user) for channel in visible], args)
 
     def _replies(self, args: Object) -> Object:
@@ -464,6 +479,27 @@ class Workspace:
             raise Refusal("no_reaction")
         reactions.remove(args["name"])
         return {}
+
+    def _add_pin(self, args: Object) -> Object:
+        pinned = self._pinned(args)
+        if args["timestamp"] in pinned:
+            raise Refusal("already_pinned")
+        pinned.append(args["timestamp"])
+        return {}
+
+    def _remove_pin(self, args: Object) -> Object:
+        pinned = self._pinned(args)
+        if args["timestamp"] not in pinned:
+            raise Refusal("no_pin")
+        pinned.remove(args["timestamp"])
+        return {}
+
+    def _pinned(self, args: Object) -> list[str]:
+        if self._member_of(args["channel"]).facts.get("is_archived"):
+            raise Refusal("is_archived")
+        if not any((one.channel, one.ts) == (args["channel"], args["timestamp"]) for one in self.messages):
+            raise Refusal("message_not_found")
+        return self.pins[args["channel"]]
 
     def _reacted(self, args: Object) -> list[str]:
         """The bot's own reactions to a message."""

@@ -10,7 +10,7 @@ from agent.admission_terms import Authority
 from agent.context import Persona
 from agent.incoming import Incoming
 from agent.ports.clock import Clock
-from agent.ports.tools import Tool
+from agent.ports.tools import Tool, ToolSource
 from agent.ports.transcription import Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.tool_policy import PolicyRow
@@ -18,6 +18,8 @@ from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
+from bot.acts.feature import tools_on
+from bot.acts.settings import ActSettings
 from bot.budgets.budgets import BudgetAllowances, Budgets, ModelNote
 from bot.budgets.report import FooterStyle
 from bot.channels.effects import ChannelEffects
@@ -77,6 +79,7 @@ def turns_host(
     judge: ScriptedProvider | None = None,
     code: PythonEngine | None = None,
     hooks: Mapping[str, Hook] = NO_HOOKS,
+    acts: ActSettings | None = None,
 ) -> ServedHost:
     """Return a host in a simulated process of its own, on a store that may be shared or taken over. Answer with
     `host.turns.serving()`.
@@ -84,6 +87,7 @@ def turns_host(
     `tools` are added to every bot's own, under the policy with `rows`. `budgets`: of long work. `earlier`: past
     threads about a question come with it. `joins`: what a person sends during an answer joins it. `judge`:
     selects the overheard messages to answer. `code`: runs Python code. `hooks`: those whose events it answers.
+    `acts`: lets the bot act for people.
     """
     connections = connections_of(store, clock)
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
@@ -98,7 +102,10 @@ def turns_host(
     if code is not None:
         files = ConversationFiles(store.conversations, reader, connections.files_now, store.saved_files)
         core += [PythonTool(code, files, RunLimits()), ChartTool(code)]
-    toolbox = Toolbox(core, [FixedTools(tuple(tools)), connections], policy)
+    sources: list[ToolSource] = [FixedTools(tuple(tools)), connections]
+    if acts is not None:
+        sources.append(tools_on(store, connections.hands, clock, acts))
+    toolbox = Toolbox(core, sources, policy)
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
     ambient = ambient_on(store, judge or model, clock, AdmissionRules(access))
 

@@ -16,11 +16,13 @@ from bot.chat.texts import replies as reply_texts
 # A channel's preference: its first line holds the values as a JSON object of texts, the other lines their history.
 PLACE: Final = PLACE_RULES
 OFF: Final = "off"  # The value of a rule that is on unless it was switched off
+ON: Final = "on"
 
 # The names of the rules that other parts of the bot read.
 MODELS: Final = "models"
 MODEL: Final = "model"
 KNOWLEDGE: Final = "knowledge"
+ACT: Final = "act"
 
 
 def name_at(source: str, choice: str = PLACE) -> str:

@@ -57,9 +57,14 @@ WAITS_FOR_CONSENT = "*I need approval to use {tools}. Only the person who asked 
 WAITS_FOR_ANSWER = "`{tool}` has a question for the person who asked. I wait up to nine minutes for the answer."
 ASKING_STATUS = "Waiting for an answer to {tool}…"
 STATUS_LINES = {
+    "add_reaction": "Adding a reaction…",
     "background": "Starting the task…",
     "recall": "Searching past threads…",
     "chart": "Drawing a chart…",
+    "delete_post": "Deleting a post…",
+    "edit_post": "Editing a post…",
+    "pin_message": "Pinning a message…",
+    "post_message": "Posting…",
     "python": "Running Python…",
     "remember": "Saving a note…",
     "share_file": "Preparing a file…",
@@ -80,9 +85,14 @@ OUTPUTS: Mapping[ResultStatus, str] = {
 }
 UNFINISHED = "Not finished."
 DONE_BY_TOOL: Mapping[str, str] = {
+    "add_reaction": "added a reaction",
     "background": "started the task",
     "recall": "searched past threads",
     "chart": "drew a chart",
+    "delete_post": "deleted a post",
+    "edit_post": "edited a post",
+    "pin_message": "pinned a message",
+    "post_message": "posted a message",
     "python": "ran Python",
     "remember": "saved a note",
     "share_file": "prepared a file",

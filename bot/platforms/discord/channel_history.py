@@ -88,6 +88,13 @@ class DiscordChannelReader:
     refuses: Callable[[int | None], bool]
 
     async def find(self, where: str, context: ToolContext) -> FoundChannel | None:
+        read, start = await self.readable(where, context)
+        return None if read is None else self._found(read, start)
+
+    async def readable(self, where: str, context: ToolContext) -> tuple[Readable | None, int]:
+        """Return the channel or thread that `where` names and that the asker can read now, None if there is none, and
+        the message from which it is meant, 0 for its beginning. Raises ToolError if this is unknown.
+        """
         asked_channel, thread = _asked_at(context)
         meant = meant_channel(where, asked_channel, thread)
         try:
@@ -98,10 +105,10 @@ class DiscordChannelReader:
                 forum_post = isinstance(channel, discord.ForumChannel) and not where and thread
                 read = await self._channel(thread) if forum_post else channel
                 if isinstance(read, Readable) and await self._may_read(read, context):
-                    return self._found(read, meant.start)
+                    return read, meant.start
         except UNREADABLE as error:
             raise ToolError(UNKNOWN, ours=True) from error
-        return None
+        return None, 0
 
     async def _channel(self, number: int) -> object:
         """Return the channel; None if there is none that the bot sees. Raises UNREADABLE."""

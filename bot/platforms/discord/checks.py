@@ -22,7 +22,7 @@ from bot.platforms.discord.options import (
     required_features,
     server_link,
 )
-from bot.platforms.discord.settings import DiscordSettings, OtherServers
+from bot.platforms.discord.settings import OtherServers
 
 WHERE: Final = "Discord"
 problem = partial(Finding, Level.PROBLEM, WHERE)
@@ -126,11 +126,11 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
         yield _unknown("which servers the bot is in")
         return
     application, chosen = str((facts.application or {}).get("id", "APPLICATION_ID")), facts.settings.chosen
-    link = server_link(application, required_features(chosen))
+    link = server_link(application, required_features(chosen, acts=facts.settings.acts))
     if not facts.guilds:
         yield warning("the bot is not in any server", platforms_texts.OPEN_LINK.format(link=link))
     for guild in facts.guilds:
-        name, missing = guild.get("name", "?"), missing_titles(int(guild.get("permissions") or 0), chosen)
+        name, missing = guild.get("name", "?"), missing_titles(int(guild.get("permissions") or 0), facts.settings)
         if missing:
             remedy = platforms_texts.GIVE_RIGHTS.format(link=link)
             yield warning(f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
@@ -185,11 +185,11 @@ def _reach(facts: DiscordFacts) -> Iterator[Finding]:
         yield good(text) if users < NEAR_REVIEW else note(text, platforms_texts.REACH_APPLY)
 
 
-def missing_titles(granted: int, settings: DiscordSettings) -> list[str]:
+def missing_titles(granted: int, settings: DiscordOptions) -> list[str]:
     """Return the titles of the permissions that these settings need, and this set lacks."""
     if granted & _ADMINISTRATOR:
         return []
-    needed = needed_permissions(required_features(settings))
+    needed = needed_permissions(required_features(settings.chosen, acts=settings.acts))
     return [permission.title for permission in needed if not granted & permission.bit]
 
 
@@ -237,7 +237,7 @@ _IN_THREADS: Final = ("view_channel", "send_messages_in_threads")
 Channel: TypeAlias = discord.abc.GuildChannel | discord.Thread
 
 
-def missing_permissions(granted: discord.Permissions, settings: DiscordSettings) -> list[str]:
+def missing_permissions(granted: discord.Permissions, settings: DiscordOptions) -> list[str]:
     """Return the permissions that the bot lacks in a whole server; single channels may differ."""
     return missing_titles(granted.value, settings)
 

@@ -298,7 +298,7 @@ class DiscordClient(BoundedClient):
         lacking = {
             guild.name: permissions
             for guild in servers
-            if (permissions := checks.missing_permissions(guild.me.guild_permissions, self._settings.chosen))
+            if (permissions := checks.missing_permissions(guild.me.guild_permissions, self._settings))
         }
         if lacking:
             report = "; ".join(f"{name}: {', '.join(permissions)}" for name, permissions in lacking.items())

@@ -34,6 +34,8 @@ class DiscordOptions:
     """Ids of the operator's servers; empty for those that belong to the application's owner."""
     home: frozenset[str] = frozenset()
     """Ids of the servers whose members may write DMs; empty for all the operator's servers."""
+    acts: bool = False
+    """Whether the bot may act for the people who ask."""
     chosen: DiscordSettings = field(default_factory=DiscordSettings)
     """The operator's settings for Discord as they are. A setting that depends on no other is read here."""
     edit_interval_s: float = 1.02
@@ -79,6 +81,7 @@ PERMISSIONS: Final[Mapping[str, Permission]] = {
     "send_messages_in_threads": Permission("Send Messages in Threads", 1 << 38),
     "attach_files": Permission("Attach Files", 1 << 15),
     "add_reactions": Permission("Add Reactions", 1 << 6),
+    "pin_messages": Permission("Pin Messages", 1 << 51),
 }
 
 
@@ -93,6 +96,8 @@ class DiscordFeature(StrEnum):
     """Attach texts as a file that are too long for a message."""
     COMMANDS = "commands"
     """Slash commands, and the context menus of messages."""
+    ACTS = "acts"
+    """Posts, reactions and pins for the person who asks."""
     MARKS = "marks"
     """Reactions of the bot on questions."""
 
@@ -109,13 +114,14 @@ _PERMISSIONS_OF: Final[Mapping[DiscordFeature, tuple[str, ...]]] = {
     ),
     DiscordFeature.FILES: ("attach_files",),
     DiscordFeature.COMMANDS: (),
+    DiscordFeature.ACTS: ("view_channel", "read_message_history", "send_messages", "add_reactions", "pin_messages"),
     DiscordFeature.MARKS: ("read_message_history", "add_reactions"),
 }
 
 
-def required_features(settings: DiscordSettings) -> frozenset[DiscordFeature]:
-    """Return all features that these settings use."""
-    used = {DiscordFeature.MARKS: settings.marks}
+def required_features(settings: DiscordSettings, *, acts: bool = False) -> frozenset[DiscordFeature]:
+    """Return all features that these settings use. `acts`: whether the bot may act for the people who ask."""
+    used = {DiscordFeature.ACTS: acts, DiscordFeature.MARKS: settings.marks}
     return frozenset(feature for feature in EVERYTHING if used.get(feature, True))
 
 

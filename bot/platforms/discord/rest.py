@@ -54,6 +54,7 @@ THREAD_S = 5.0  # The deadline for starting a thread: an answer can also be show
 _MESSAGES = "/channels/{channel_id}/messages"
 _MESSAGE = f"{_MESSAGES}/{{message_id}}"
 _REACTION = f"{_MESSAGE}/reactions/{{emoji}}/@me"
+_PIN = f"{_MESSAGES}/pins/{{message_id}}"
 _WEBHOOK = "/webhooks/{webhook_id}/{webhook_token}"
 _ANSWER = f"{_WEBHOOK}/messages/{{message_id}}"
 
@@ -142,6 +143,10 @@ class Rest:
 
     async def unreact(self, channel: str, message: str, emoji: str) -> None:
         await self._call("DELETE", _REACTION, None, channel_id=channel, message_id=message, emoji=emoji)
+
+    async def pin(self, channel: str, message: str, *, on: bool) -> None:
+        """Pin a message in its channel, or unpin it; nothing changes if it is so already."""
+        await self._call("PUT" if on else "DELETE", _PIN, None, channel_id=channel, message_id=message)
 
     async def start_thread(self, channel: str, message: str, name: str) -> str:
         """Return the id of this message's thread, started if there is none.

@@ -29,6 +29,7 @@ from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import buttons
+from bot.platforms.discord.acting import DiscordHands
 from bot.platforms.discord.attachments import Downloads
 from bot.platforms.discord.channel_history import DiscordChannelReader
 from bot.platforms.discord.channel_names import channel_names
@@ -103,6 +104,7 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
                 host.platforms.register_names(SOURCE, partial(channel_names, client))
                 reader = DiscordChannelReader(client, client.refuses)
                 host.platforms.register_channel_reader(SOURCE, reader)
+                host.platforms.register_hands(SOURCE, DiscordHands(client, connection, reader))
                 try:
                     await _serve(client, settings)
                 except discord.PrivilegedIntentsRequired:

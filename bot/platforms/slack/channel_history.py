@@ -112,9 +112,9 @@ class SlackChannelReader:
     budgets: MethodRates = field(default_factory=MethodRates)
 
     async def find(self, where: str, context: ToolContext) -> FoundChannel | None:
-        ref = parse_channel(where, context.channel, _thread_of(context))
+        ref = parse_channel(where, context.channel, thread_of(context))
         try:
-            channel = ref.id or await self._find_by_name(ref.name)
+            channel = ref.id or await self.find_by_name(ref.name)
             if not channel:
                 return None
             if inbound.is_direct(channel):
@@ -154,7 +154,7 @@ class SlackChannelReader:
             raise SlackRefused(Method.CONVERSATIONS, "unknown")
         return can_read
 
-    async def _find_by_name(self, name: str) -> str:
+    async def find_by_name(self, name: str) -> str:
         """Return the id of the channel with this name that the bot is in; "" for none. Raises SlackError."""
         listed = self.api.pages(Method.CONVERSATIONS, MAX_PAGES, types=KINDS, exclude_archived=True, limit=PAGE)
         async with aclosing(listed) as pages:
@@ -286,7 +286,7 @@ class _Names:
         self.known |= await self.places.names(sorted(channels))
 
 
-def _thread_of(context: ToolContext) -> str:
+def thread_of(context: ToolContext) -> str:
     """Return the first message of the thread in which the person asks; "" outside of threads."""
     root = inbound.root_of(context.conversation)
     try:

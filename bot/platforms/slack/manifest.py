@@ -17,7 +17,7 @@ from bot.chat.commands.declaration import AnyCommand
 from bot.chat.commands.talking import SUMMARISE
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.http_events import EVENTS_PATH, events_path
-from bot.platforms.slack.options import EVERYTHING, SlackFeature, events, optional_scopes, scopes
+from bot.platforms.slack.options import USUAL, SlackFeature, events, optional_scopes, scopes
 from bot.platforms.slack.question_views import ANYWHERE_SHORTCUT, ASK_SHORTCUT
 from bot.platforms.slack.slash_commands import ENTRIES, SLASH_COMMANDS
 
@@ -42,7 +42,7 @@ _NOT_IN_HANDLES: Final = re.compile(r"[^a-z0-9_.-]+")
 
 
 def manifest(
-    features: Collection[SlackFeature] = EVERYTHING, *, name: str = NAME, prefix: str = "", url: str = "", app: str = ""
+    features: Collection[SlackFeature] = USUAL, *, name: str = NAME, prefix: str = "", url: str = "", app: str = ""
 ) -> dict[str, Json]:
     """Return the manifest. `url`: where Slack reaches the bot; "" for Socket Mode. `app`: the app's name among several;
     "" for the only one.

@@ -127,6 +127,7 @@ class SlackOptions:
     groups: frozenset[str] = frozenset()  # Ids (S…) of user groups that the operator's lists name as roles
     # Those of them whose members are kept out. If Slack does not list the members, every person counts as one.
     denied: frozenset[str] = frozenset()
+    acts: bool = False  # Whether the bot may act for the people who ask
     chosen: SlackSettings = field(default_factory=SlackSettings)
     """The operator's settings for Slack as they are. A setting that depends on no other is read here."""
 
@@ -181,6 +182,9 @@ class Method(StrEnum):
     RENAME_SESSION = "agents.sessions.rename", "POST", "chat:write"
     ADD_REACTION = "reactions.add", "POST", "reactions:write"
     REMOVE_REACTION = "reactions.remove", "POST", "reactions:write"
+    ADD_PIN = "pins.add", "POST", "pins:write"
+    REMOVE_PIN = "pins.remove", "POST", "pins:write"
+    TEAM_PREFERENCES = "team.preferences.list", "GET", "team.preferences:read"  # who may post in #general
     USER = "users.info", "GET", "users:read"
     USERS = "users.list", "GET", "users:read"
     CHANNEL = "conversations.info", "GET", "channels:read", "groups:read", "mpim:read"  # never asked about a DM
@@ -230,12 +234,16 @@ class SlackFeature(StrEnum):
     REACTIONS = "reactions"  # Thumbs on a reply as feedback
     MARKS = "marks"  # Reactions of the bot on questions
     GROUPS = "groups"  # User groups as managers and as roles
+    ACTS = "acts"  # Posts, reactions and pins for the person who asks
     SEARCH = "search"  # Slack's own search of public channels, for questions that are messages
 
 
 EVERYTHING: Final = frozenset(SlackFeature)
+# Without those that an operator turns on, and whose scopes a manifest asks for only then.
+USUAL: Final = EVERYTHING - {SlackFeature.ACTS}
 
 _METHODS: Final[Mapping[SlackFeature, frozenset[Method]]] = {
+    SlackFeature.ACTS: frozenset({Method.ADD_REACTION, Method.ADD_PIN, Method.REMOVE_PIN, Method.TEAM_PREFERENCES}),
     SlackFeature.AGENT: frozenset({Method.SUGGEST_PROMPTS, Method.SET_SESSION, Method.RENAME_SESSION}),
     SlackFeature.FILES: frozenset({Method.FILE, Method.UPLOAD_URL, Method.COMPLETE_UPLOAD, Method.DELETE_FILE}),
     SlackFeature.GROUPS: frozenset({Method.GROUP_MEMBERS}),
@@ -260,7 +268,11 @@ _SCOPES: Final[Mapping[SlackFeature, frozenset[str]]] = {
 
 def required_features(settings: SlackOptions) -> frozenset[SlackFeature]:
     """Return all features that these settings use."""
-    used = {SlackFeature.GROUPS: bool(settings.named_groups), SlackFeature.MARKS: settings.chosen.marks}
+    used = {
+        SlackFeature.ACTS: settings.acts,
+        SlackFeature.GROUPS: bool(settings.named_groups),
+        SlackFeature.MARKS: settings.chosen.marks,
+    }
     return frozenset(feature for feature in EVERYTHING if used.get(feature, True))
 
 

@@ -38,6 +38,7 @@ from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import home, panels, question_views
+from bot.platforms.slack.acting import SlackHands
 from bot.platforms.slack.agent_view import (
     BEGINS_PER_MINUTE,
     AgentEventHandler,
@@ -229,6 +230,8 @@ def _build_parts(
     host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
     host.platforms.register_events(me.source, SlackEventPlaces(api, me, places, clock))
     host.platforms.register_channel_reader(me.source, channels)
+    hands = SlackHands(api, me, people, places, membership, channels, clock, budgets)
+    host.platforms.register_hands(me.source, hands)
     host.platforms.register_names(me.source, partial(channel_names, api))
     host.platforms.register_tools(me.source, search_tools(api, me, clock))
 

@@ -62,6 +62,9 @@ PUBLIC = Place(TeamAudience("slack:T1"))
         ("ambient off", ChangePlace(rules.AMBIENT, "")),
         ("learning off", ChangePlace(rules.LEARNING, "off")),
         ("knowledge on", ChangePlace(rules.KNOWLEDGE, "")),
+        ("act on.", ChangePlace(rules.ACTING, "on")),
+        ("act usual", ChangePlace(rules.ACTING, "")),
+        ("act now", None),
         ("who", None),
         ("who is there?", None),
         ("who team:T1", None),
@@ -81,7 +84,7 @@ def test_what_is_asked_is_read_from_its_words(words: str, request_: object) -> N
 @pytest.mark.parametrize("rule", rules.CHANNEL_RULES, ids=lambda rule: rule.name)
 @pytest.mark.parametrize("words", ["off", "Off."])
 def test_off_ends_what_was_chosen_unless_the_rule_gives_it_a_meaning(rule: ChannelRule, words: str) -> None:
-    meant = OFF if rule.read is switch_value else ""
+    meant = OFF if rule.read is switch_value or rule is rules.ACTING else ""
     assert read_place_request(f"{rule.name} {words}") == ChangePlace(rule, meant)
 
 

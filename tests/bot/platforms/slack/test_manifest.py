@@ -42,6 +42,9 @@ CHOICES = [*chain.from_iterable(combinations(SlackFeature, number) for number in
 # channels only.
 DOCUMENTED_SCOPES = {
     "agents.sessions.rename": "chat:write",
+    "pins.add": "pins:write",
+    "pins.remove": "pins:write",
+    "team.preferences.list": "team.preferences:read",
     "agents.sessions.setStatus": "chat:write",
     "apps.connections.open": "",
     "assistant.search.context": "search:read.files search:read.public search:read.users",

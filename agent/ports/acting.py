@@ -1,0 +1,96 @@
+"""Acting on a platform in the name of the bot, within the rights of the person who asks.
+
+Rules
+  `find` and `find_message` ask the platform at that moment whether this person may do this there, and whether the bot
+  may. What the platform does not say counts as no. The answer is the same for a place that does not exist and for one
+  that the person cannot read.
+  Everything else is done by the bot, and is not called without a target that was just found.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from agent.memory.audience import Place
+from agent.ports.tools import ToolContext
+
+
+class ActRight(StrEnum):
+    """What a person wants done. A closed set: each platform decides for each what it takes."""
+
+    POST = "post"
+    REACT = "react"
+    PIN = "pin"
+    CHANGE = "change"
+    """Edit or delete a post that the bot made for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActTarget:
+    """A channel, a thread or a message in which the person may act now. Ids are the platform's own.
+
+    `channel`: of a thread its parent's; `thread`, `message`: "" for none. `place`: who reads there. `page`: the id that
+    the message would have as a page of a reply. `conversation`: of the posts that are made there. `name`: "#general".
+    """
+
+    channel: str
+    place: Place
+    name: str
+    conversation: str
+    thread: str = ""
+    message: str = ""
+    page: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """The messages that were posted, as pages. `missing`: why some were not, the end of a sentence; "" if all were."""
+
+    pages: tuple[str, ...]
+    link: str
+    missing: str = ""
+
+
+class Hands(Protocol):
+    """The bot's hands on one platform. Every method raises ToolError with a sentence for the model."""
+
+    async def find(self, where: str, right: ActRight, context: ToolContext) -> ActTarget:
+        """Find a channel or thread by an id, a link, a name, "" (this channel) or "thread" (this thread)."""
+        ...
+
+    async def find_message(self, link: str, right: ActRight, context: ToolContext) -> ActTarget:
+        """Find a message by its link. For POST it is the message to reply to."""
+        ...
+
+    async def named(self, context: ToolContext) -> Mapping[str, str]:
+        """Return the people whom the question mentions in the asker's own words: ids by names; {} if unknown."""
+        ...
+
+    def split(self, text: str) -> Sequence[str]:
+        """Split a text in Markdown into the messages that show it."""
+        ...
+
+    async def post(
+        self, target: ActTarget, messages: Sequence[str], mentioned: Mapping[str, str], key: str, context: ToolContext
+    ) -> Posted:
+        """Post messages. `mentioned`: the only people whom they notify, ids by names. The same `key` posts nothing
+        twice where the platform can tell.
+        """
+        ...
+
+    async def edit(self, target: ActTarget, message: str) -> None:
+        """Replace the text of a message of the bot. It notifies nobody."""
+        ...
+
+    async def delete(self, target: ActTarget, pages: Sequence[str]) -> None:
+        """Delete these messages of the bot. One that is gone already is no error."""
+        ...
+
+    async def react(self, target: ActTarget, emoji: str) -> None:
+        """React to a message. `emoji`: its character, its name on Slack, or the name of one of a server's own."""
+        ...
+
+    async def pin(self, target: ActTarget, *, on: bool) -> None:
+        """Pin a message in its channel, or unpin it. Nothing changes if it is so already."""
+        ...

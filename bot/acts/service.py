@@ -1,0 +1,224 @@
+"""Acts for the person who asks: posts, reactions and pins, never more than they could do themselves.
+
+Rules
+  The platform says at the time of each act whether the asker and the bot may do it there (`agent.ports.acting`). The
+  policy and the consent of the asker come before that (`agent.tool_policy`), and do not replace it: rights may change
+  while a call waits for consent.
+  The bot acts only in channels that are open for it: by the operator's setting, and by the channel's managers.
+  A text goes to no readers who may not see what it may hold (`bot.acts.words`).
+  A post notifies those whom the asker's question mentions, if it mentions them, too, and nobody else.
+  Each act is counted before it happens. One that may have happened is not repeated: the loop does not run such a call
+  again, and a post is found by its key where a platform did not answer.
+  A post is stored as a reply of the bot to its asker, in one conversation for each channel or thread: the thread in
+  which it stands becomes no conversation with the bot. Only its asker can have it changed or deleted.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from agent.errors import StoreError, ToolError
+from agent.incoming import Incoming, person_source
+from agent.memory.audience import WIDE, may_flow, may_flow_from
+from agent.memory.forgetting_plans import Deleted
+from agent.messages import JsonObject, Provenance
+from agent.ports.acting import ActRight, ActTarget, Hands
+from agent.ports.acts import ActLimit, Acts
+from agent.ports.clock import Clock
+from agent.ports.forgetting import Forgetting
+from agent.ports.preferences import Preferences
+from agent.ports.replies import Replies
+from agent.ports.tools import ToolContext, ToolOutput
+from agent.shown_replies import Answered
+from agent.turn_kinds import TurnKind
+from bot.acts import texts
+from bot.acts.settings import ActMode, ActSettings
+from bot.acts.words import is_said_by_asker
+from bot.chat.access.place_rules import ACT, OFF, ON, rules_at
+from bot.chat.reply.link_addresses import show_addresses
+
+log = logging.getLogger(__name__)
+
+MAX_MESSAGES: Final = 4  # For one post: more would fill a channel
+_NOBODY: Final[Mapping[str, str]] = {}
+_FOR_PEOPLE: Final = frozenset({TurnKind.SCHEDULED, TurnKind.WORK, TurnKind.API})  # Besides those who wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActService:
+    """`hands`: those of the connected platforms, by the source of their messages."""
+
+    settings: ActSettings
+    hands: Mapping[str, Hands]
+    acts: Acts
+    replies: Replies
+    forgetting: Forgetting
+    preferences: Preferences
+    clock: Clock
+
+    async def post(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands, text = self._hands(context), _text(args, "text")
+        where, replied = str(args.get("where", "")).strip(), str(args.get("reply_to", "")).strip()
+        if where and replied:
+            raise ToolError(texts.TWO_PLACES, ours=True)
+        if replied:
+            target = await hands.find_message(replied, ActRight.POST, context)
+        else:
+            target = await hands.find(where, ActRight.POST, context)
+        text = await self._checked(text, target, context)
+        messages = hands.split(text)
+        if len(messages) > MAX_MESSAGES:
+            raise ToolError(texts.TOO_LONG.format(count=len(messages), most=MAX_MESSAGES), ours=True)
+        named = await hands.named(context) if "@" in text else _NOBODY
+        mentioned = {name: id_ for name, id_ in named.items() if f"@{name}".casefold() in text.casefold()}
+        await self._charge(target, context)
+        posted = await hands.post(target, messages, mentioned, _key(context), context)
+        done = texts.POSTED.format(link=posted.link)
+        if posted.missing:
+            done = texts.PARTLY.format(
+                count=len(posted.pages), total=len(messages), link=posted.link, why=posted.missing
+            )
+        shown = text if not posted.missing else "\n\n".join(messages[: len(posted.pages)])
+        return _output(await self._store(target, shown, posted.pages, context, done), context)
+
+    async def edit(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands, text = self._hands(context), _text(args, "text")
+        target = await hands.find_message(str(args["message"]), ActRight.CHANGE, context)
+        post = await self._own_post(target, context)
+        if len(post.pages) > 1:
+            raise ToolError(texts.SEVERAL, ours=True)
+        text = await self._checked(text, target, context)
+        messages = hands.split(text)
+        if len(messages) > 1:
+            raise ToolError(texts.TOO_LONG.format(count=len(messages), most=1), ours=True)
+        await self._charge(target, context)
+        await hands.edit(target, messages[0])
+        await self._forget(post)
+        return _output(await self._store(target, text, post.pages, context, texts.EDITED), context)
+
+    async def delete(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands = self._hands(context)
+        target = await hands.find_message(str(args["message"]), ActRight.CHANGE, context)
+        post = await self._own_post(target, context)
+        await hands.delete(target, post.pages)
+        await self._forget(post)
+        return _output(texts.DELETED, context)
+
+    async def react(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands = self._hands(context)
+        target = await hands.find_message(str(args["message"]), ActRight.REACT, context)
+        await self._check_open(target, context)
+        await self._charge(target, context)
+        await hands.react(target, str(args["emoji"]))
+        return _output(texts.REACTED, context)
+
+    async def pin(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands, on = self._hands(context), args.get("unpin") is not True
+        target = await hands.find_message(str(args["message"]), ActRight.PIN, context)
+        await self._check_open(target, context)
+        await self._charge(target, context)
+        await hands.pin(target, on=on)
+        return _output(texts.PINNED if on else texts.UNPINNED, context)
+
+    # What comes before an act
+
+    def _hands(self, context: ToolContext) -> Hands:
+        if not (context.kind.is_asked or context.kind in _FOR_PEOPLE):
+            raise ToolError(texts.NOT_ASKED, ours=True)
+        hands = self.hands.get(person_source(context.person.id))
+        if hands is None:
+            raise ToolError(texts.NO_PLATFORM, ours=True)
+        return hands
+
+    async def _checked(self, text: str, target: ActTarget, context: ToolContext) -> str:
+        """Return the text as it may be posted there. Raises ToolError if it may not."""
+        await self._check_open(target, context)
+        if not await self._may_be_read(text, target, context):
+            raise ToolError(texts.OTHER_READERS.format(name=target.name), ours=True)
+        return show_addresses(text, lambda _: False, complete=True)
+
+    async def _check_open(self, target: ActTarget, context: ToolContext) -> None:
+        chosen = (await rules_at(self.preferences, person_source(context.person.id), target.channel)).text(ACT)
+        if chosen == OFF:
+            raise ToolError(texts.TURNED_OFF.format(name=target.name), ours=True)
+        if chosen != ON and self.settings.mode is not ActMode.ON:
+            raise ToolError(texts.CLOSED.format(name=target.name), ours=True)
+
+    async def _may_be_read(self, text: str, target: ActTarget, context: ToolContext) -> bool:
+        """Return whether the readers of the target may see what the text may hold."""
+        is_question = context.kind in {TurnKind.QUESTION, TurnKind.POSTED}
+        if is_question and context.asker_texts and is_said_by_asker(text, context.asker_texts[-1]):
+            return True
+        if not may_flow(context.place.audience, target.place):
+            return False
+        drawn = {context.drawn_from, *await self.acts.sources(context.conversation, text)}
+        return drawn <= {WIDE, *may_flow_from(target.place)}
+
+    async def _charge(self, target: ActTarget, context: ToolContext) -> None:
+        place, limits = f"{person_source(context.person.id)}:{target.channel}", self.settings.limits
+        match await self.acts.charge(context.person.id, place, limits, self.clock.now()):
+            case ActLimit.PERSON:
+                raise ToolError(texts.PERSON_LIMIT.format(most=limits.person), ours=True)
+            case ActLimit.PLACE:
+                raise ToolError(texts.PLACE_LIMIT.format(name=target.name, most=limits.place), ours=True)
+            case None:
+                return
+
+    async def _own_post(self, target: ActTarget, context: ToolContext) -> Answered:
+        """Return the post that the bot made for this person by a tool. Raises ToolError if the message is none."""
+        await self._check_open(target, context)
+        post = await self.replies.by_page(person_source(context.person.id), target.page, target.channel)
+        if post is None or post.kind is not TurnKind.ACT or post.person != context.person.id:
+            raise ToolError(texts.NOT_ITS_POST, ours=True)
+        return post
+
+    # What is stored
+
+    async def _store(
+        self, target: ActTarget, text: str, pages: Collection[str], context: ToolContext, done: str
+    ) -> str:
+        """Store a post as it is shown now; return what to tell about it."""
+        name, now = _key(context), self.clock.now()
+        posted = Incoming(
+            source=person_source(context.person.id),
+            event_id=name,
+            channel=target.channel,
+            message_id=name,
+            conversation=target.conversation,
+            person=context.person,
+            place=target.place,
+            text=texts.REQUEST,
+            time=now,
+            authority=context.authority,
+            own=False,
+            kind=TurnKind.ACT,
+        )
+        try:
+            await self.acts.record(posted, text, [*pages], now)
+        except StoreError as error:
+            log.warning("a post that a tool made could not be stored: %s", error)
+            return texts.UNSTORED.format(done=done)
+        return done
+
+    async def _forget(self, post: Answered) -> None:
+        """Erase the words of a post, with what was derived from them."""
+        plan = Deleted(post.source, post.channel, frozenset({post.message_id}))
+        await self.forgetting.forget(plan, self.clock.now(), replies=False)
+
+
+def _key(context: ToolContext) -> str:
+    """The name of a call's act, the same if the call runs again."""
+    return f"act:{context.turn}:{context.call}"
+
+
+def _text(args: JsonObject, name: str) -> str:
+    text = str(args.get(name, "")).strip()
+    if not text:
+        raise ToolError(texts.EMPTY, ours=True)
+    return text
+
+
+def _output(text: str, context: ToolContext) -> ToolOutput:
+    """What the bot did, in its own words: whoever reads the reply may know it."""
+    return ToolOutput(text, audience=context.place.audience, words=Provenance.OWN, read=())

@@ -1,0 +1,47 @@
+"""What is said about acting: results and refusals, for the model, which tells the person."""
+
+from typing import Final
+
+POST: Final = "Post in a channel or thread, or reply to a message, as the bot."
+REACT: Final = "React to a message with an emoji."
+EDIT: Final = "Change a post that the bot made for this person."
+DELETE: Final = "Delete a post that the bot made for this person."
+PIN: Final = "Pin a message in its channel, or unpin it."
+
+ITS_LINK: Final = "Its link."
+REPLIED_LINK: Final = "The link of the message to reply to."
+MARKDOWN: Final = "Markdown."
+WHERE: Final = '"#name", a link or "thread"; default: this channel.'
+
+POSTED: Final = "Posted: {link}"
+PARTLY: Final = "Only the first {count} of {total} messages were posted ({link}), because {why}. Say so."
+REACTED: Final = "The reaction was added."
+EDITED: Final = "The post was changed."
+DELETED: Final = "The post was deleted."
+PINNED: Final = "The message was pinned."
+UNPINNED: Final = "The message was unpinned."
+
+NOT_ASKED: Final = "you may act only for a person who asked you: nobody asked for this turn"
+NO_PLATFORM: Final = "you are not connected to this person's platform now, so nothing was done"
+CLOSED: Final = "you may not act in {name}: its managers have to turn that on with `/channel act on`. Tell the person"
+TURNED_OFF: Final = "you may not act in {name}: its managers turned that off. Tell the person"
+OTHER_READERS: Final = (
+    "not posted, because {name} has readers who may not see what you know here. Tell the person to ask for it in "
+    "{name} itself, or to write the whole text in their question: a text in their own words can be posted"
+)
+PERSON_LIMIT: Final = "this person has used up their {most} acts for today. Tell them; nothing was done"
+PLACE_LIMIT: Final = "in {name} you have used up your {most} acts for today. Tell the person; nothing was done"
+TOO_LONG: Final = "the text needs {count} messages there, and at most {most} can be posted at a time: make it shorter"
+EMPTY: Final = "the text is empty"
+TWO_PLACES: Final = "give either where to post or the message to reply to, not both"
+NOT_ITS_POST: Final = (
+    "that message cannot be changed: only posts that you made for this person by a tool can be. Tell them"
+)
+SEVERAL: Final = (
+    "that post is shown in several messages, which cannot be changed in place: delete it, and post the new text"
+)
+UNSTORED: Final = (
+    "It was done, but the bot could not store that, so it cannot be changed or deleted by you later. Say so: {done}"
+)
+
+REQUEST: Final = "Post this here."  # Stands for the question in the stored turn: the question was asked elsewhere

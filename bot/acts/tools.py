@@ -1,0 +1,96 @@
+"""The tools with which a model acts for the person who asks: `bot.acts.service` does what they say."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from agent.incoming import person_source
+from agent.messages import Json, JsonObject
+from agent.ports.acting import Hands
+from agent.ports.api_tokens import is_service
+from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
+from bot.acts import texts
+from bot.acts.service import ActService
+
+ACT_TOOLS: Final = ("post_message", "add_reaction", "pin_message", "edit_post", "delete_post")
+MAX_TEXT: Final = 12_000
+MAX_LINK: Final = 500
+_LINK: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_LINK, "description": texts.ITS_LINK}
+_TEXT: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_TEXT, "description": texts.MARKDOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class ActTool:
+    """A tool that acts. Its arguments reach only the platform of the question."""
+
+    name: str
+    description: str
+    schema: JsonObject
+    act: Callable[[JsonObject, ToolContext], Awaitable[ToolOutput]]
+    effect: ToolEffect = ToolEffect.ACTS_OUTWARD
+    timeout_s: float = 120.0
+    """Platforms may make a post wait for a minute."""
+    on_platform: bool = True
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        return await self.act(args, context)
+
+
+def act_tools(service: ActService) -> tuple[ActTool, ...]:
+    return (
+        ActTool(
+            "post_message",
+            texts.POST,
+            _schema(
+                text=_TEXT,
+                where={"type": "string", "maxLength": MAX_LINK, "description": texts.WHERE},
+                reply_to=_LINK | {"description": texts.REPLIED_LINK},
+                required=["text"],
+            ),
+            service.post,
+        ),
+        ActTool(
+            "add_reaction",
+            texts.REACT,
+            _schema(message=_LINK, emoji={"type": "string", "maxLength": 100}, required=["message", "emoji"]),
+            service.react,
+        ),
+        ActTool(
+            "pin_message",
+            texts.PIN,
+            _schema(message=_LINK, unpin={"type": "boolean"}, required=["message"]),
+            service.pin,
+        ),
+        ActTool(
+            "edit_post", texts.EDIT, _schema(message=_LINK, text=_TEXT, required=["message", "text"]), service.edit
+        ),
+        ActTool(
+            "delete_post",
+            texts.DELETE,
+            _schema(message=_LINK, required=["message"]),
+            service.delete,
+            ToolEffect.IRREVERSIBLE,
+        ),
+    )
+
+
+def _schema(*, required: Sequence[Json], **properties: Json) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*required],
+        "additionalProperties": False,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ActTools:
+    """A source of tools: for the people of the platforms on which the bot can act now."""
+
+    all: tuple[ActTool, ...]
+    hands: Mapping[str, Hands]
+
+    def tools(self, asker: Asker) -> Sequence[Tool]:
+        if is_service(asker.person.id) or person_source(asker.person.id) not in self.hands:
+            return ()
+        return self.all

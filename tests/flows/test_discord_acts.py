@@ -1,0 +1,260 @@
+"""Acting on Discord for the person who asks: the real client, real turns, consent, and rights that change meanwhile."""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+import pytest
+
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from agent.tool_policy import PolicyRow, read_rows
+from bot.acts import texts as act_texts
+from bot.acts.settings import ActMode, ActSettings
+from bot.platforms import texts as platforms_texts
+from bot.tools import texts as tool_texts
+from tests.fakes.discord_bot import WINDOW_S, serving
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_world import (
+    ANN,
+    BO,
+    BOT,
+    DM_OF,
+    EVERYBODY,
+    GENERAL,
+    GUILD,
+    STAFF,
+    VIEW,
+    Payload,
+    labels,
+)
+from tests.fakes.fast_clock import MovedClock
+from tests.fakes.store import StoreInMemory, store_in_memory
+from tests.fakes.turns_host import turns_host
+
+ME = f"<@{BOT}>"
+PIER = "25"
+SEND, REACT, PIN = 1 << 11, 1 << 6, 1 << 51
+UNASKED = read_rows("* * * yes")[0]
+ON = ActSettings(mode=ActMode.ON)
+
+
+def call(name: str, **args: Any) -> str:
+    return f"<execute>{json.dumps([{'name': name, 'args': args}])}</execute>"
+
+
+@dataclass
+class Talk:
+    fake: FakeDiscord
+    store: StoreInMemory
+    model: ScriptedProvider
+    clock: MovedClock
+    says: list[str] = field(default_factory=list[str])
+
+    async def ask(self, text: str, *says: str, channel: str = GENERAL, person: str = BO) -> Payload:
+        """Ask, and wait until the bot has answered, or waits for consent."""
+        turns = len(self.asked) + 1
+        self.says[:] = [*says, "Done."]
+        asked = await self.fake.say(person, f"{ME} {text}", channel)
+        await self.fake.until(lambda: len(self.asked) == turns and self.asked[-1].state in ("done", "waiting"))
+        return asked
+
+    @property
+    def asked(self) -> list[Any]:
+        return [turn for turn in self.store.turns if turn.incoming.kind != "act"]
+
+    async def allow(self, person: str = BO) -> None:
+        page = await self._with_button(platforms_texts.DECIDE_BUTTON, frozenset())
+        before = frozenset(self.fake.world.messages)
+        await self.fake.press(person, page, platforms_texts.DECIDE_BUTTON)
+        panel = await self._with_button(tool_texts.ALLOW_ONCE, before)
+        await self.fake.press(person, panel, tool_texts.ALLOW_ONCE)
+        await self.fake.until(lambda: self.asked[-1].state == "done")
+
+    async def _with_button(self, label: str, before: frozenset[str]) -> Payload:
+        def found() -> list[Payload]:
+            messages = self.fake.world.messages.items()
+            return [one for number, one in messages if number not in before and label in labels(one)]
+
+        await self.fake.until(found)
+        return found()[-1]
+
+    @property
+    def result(self) -> str:
+        found = [one.text for request in self.model.requests for one in request if one.text.startswith("<results>")]
+        return json.loads(found[-1].removeprefix("<results>").partition("\n</results>")[0])[0]["content"]
+
+    def posts(self, channel: str) -> list[str]:
+        return self.fake.world.shown(channel)
+
+    def link(self, message: Payload) -> str:
+        return f"https://discord.com/channels/{GUILD}/{message['channel_id']}/{message['id']}"
+
+    def last(self, channel: str) -> Payload:
+        return self.fake.world.said_in(channel)[-1]
+
+
+@asynccontextmanager
+async def talking(settings: ActSettings = ON, rows: Sequence[PolicyRow] = UNASKED) -> AsyncGenerator[Talk]:
+    """Ann, who owns the server, and Bo, who manages nothing; the pier, where both may do what members may."""
+    clock = MovedClock(speed=1.0)
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        fake.world.open_channel(PIER, "pier")
+        fake.world.everyone_may = str(int(EVERYBODY) | REACT | PIN)
+        says = list[str]()
+
+        def answer(_: Sequence[Message]) -> str:
+            return says.pop(0)
+
+        talk = Talk(fake, store_in_memory(), ScriptedProvider(answer), clock, says)
+        host = turns_host(talk.store, talk.model, clock, rows=rows, acts=settings)
+        async with serving(fake, host), host.turns.serving():
+            yield talk
+
+
+async def test_a_post_is_stored_changed_and_deleted_for_its_asker_alone() -> None:
+    async with talking() as talk:
+        await talk.ask("announce lunch", call("post_message", where="#pier", text="**Lunch** at 12"))
+        post = talk.last(PIER)
+        assert talk.posts(PIER) == ["**Lunch** at 12"]
+        assert talk.result == act_texts.POSTED.format(link=talk.link(post))
+        await talk.ask("at 1", call("edit_post", message=talk.link(post), text="Lunch at 1"))
+        assert talk.posts(PIER) == ["Lunch at 1"]
+        assert [one.text for _, one in talk.store.messages if "Lunch" in one.text] == ["Lunch at 1"]
+        await talk.ask("at 2", call("edit_post", message=talk.link(post), text="Lunch at 2"), person=ANN)
+        assert talk.result == act_texts.NOT_ITS_POST
+        await talk.ask("delete it", call("delete_post", message=talk.link(post)))
+        assert talk.posts(PIER) == ["Lunch at 1"]
+        await talk.allow()
+        assert talk.posts(PIER) == []
+        assert not [one.text for _, one in talk.store.messages if "Lunch" in one.text]
+
+
+async def test_replies_reactions_and_pins_reach_the_message_that_is_meant() -> None:
+    async with talking() as talk:
+        root = await talk.fake.say(ANN, "Who brings cake?", PIER)
+        await talk.ask("answer her", call("post_message", reply_to=talk.link(root), text="I do."))
+        assert talk.last(PIER)["message_reference"]["message_id"] == root["id"]
+        await talk.ask("like it", call("add_reaction", message=talk.link(root), emoji="thumbsup"))
+        assert talk.fake.rest.reactions[PIER, root["id"]] == ["👍"]
+        await talk.ask("pin it", call("pin_message", message=talk.link(root)))
+        assert root["pinned"]
+        await talk.ask("unpin it", call("pin_message", message=talk.link(root), unpin=True))
+        assert not root["pinned"]
+        thread = talk.fake.world.start_thread(PIER, root["id"], "cake")
+        await talk.fake.dispatch("THREAD_CREATE", {**thread, "newly_created": True})
+        await talk.ask("say so there", call("post_message", where=root["id"], text="I bring it."))
+        assert talk.posts(root["id"]) == ["I bring it."]
+
+
+Change: TypeAlias = Callable[[Talk], Payload | None]
+
+
+def overwritten(deny: int, who: str = GUILD) -> Change:
+    def change(talk: Talk) -> Payload:
+        kind = 0 if who == GUILD else 1
+        denied = {"id": who, "type": kind, "allow": "0", "deny": str(deny)}
+        talk.fake.world.channels[PIER]["permission_overwrites"] = [denied]
+        return talk.fake.world.channels[PIER]
+
+    return change
+
+
+def timed_out(talk: Talk) -> None:
+    until = datetime.now(UTC) + timedelta(hours=1)  # noqa: TID251 -- discord.py compares it with the real time
+    talk.fake.world.facts_of[BO] = {"communication_disabled_until": until.isoformat()}
+
+
+def pending(talk: Talk) -> None:
+    talk.fake.world.facts_of[BO] = {"pending": True}
+
+
+def left(talk: Talk) -> None:
+    talk.fake.world.absent.add(BO)
+
+
+def slow(talk: Talk) -> Payload:
+    talk.fake.world.channels[PIER]["rate_limit_per_user"] = 30
+    return talk.fake.world.channels[PIER]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (overwritten(SEND, BO), platforms_texts.ACT_NO_RIGHT),
+        (overwritten(VIEW, BO), platforms_texts.ACT_NOT_FOUND),
+        (overwritten(SEND, BOT), platforms_texts.ACT_BOT_LACKS.format(missing="Send Messages")),
+        (timed_out, platforms_texts.ACT_NO_RIGHT),
+        (pending, platforms_texts.ACT_NO_RIGHT),
+        (left, platforms_texts.ACT_NOT_FOUND),
+        (slow, platforms_texts.ACT_SLOWMODE),
+    ],
+)
+async def test_rights_that_change_between_the_question_and_the_press_count(change: Change, why: str) -> None:
+    async with talking(rows=()) as talk:
+        await talk.ask("announce lunch", call("post_message", where=PIER, text="Lunch"))
+        if (channel := change(talk)) is not None:
+            await talk.fake.dispatch("CHANNEL_UPDATE", channel)
+        await talk.allow()
+        assert talk.result == why
+        assert talk.posts(PIER) == []
+
+
+async def test_what_a_member_may_not_do_themselves_is_not_done_for_them() -> None:
+    async with talking() as talk:
+        root = await talk.fake.say(ANN, "Who brings cake?", PIER)
+        await talk.fake.dispatch("CHANNEL_UPDATE", overwritten(REACT | PIN, BO)(talk) or {})
+        for name, args in (("add_reaction", {"emoji": "👍"}), ("pin_message", {})):
+            await talk.ask("do it", call(name, message=talk.link(root), **args))
+            assert talk.result == platforms_texts.ACT_NO_RIGHT
+        await talk.ask("post", call("post_message", where=STAFF, text="hi"))
+        assert talk.result == platforms_texts.ACT_NOT_FOUND
+        assert not talk.fake.rest.reactions[PIER, root["id"]]
+        assert not root["pinned"]
+        locked = talk.fake.world.start_thread(PIER, root["id"], "cake")
+        locked["thread_metadata"]["locked"] = True
+        await talk.fake.dispatch("THREAD_CREATE", {**locked, "newly_created": True})
+        await talk.ask("post", call("post_message", where=root["id"], text="hi"))
+        assert talk.result == platforms_texts.ACT_ARCHIVED
+
+
+async def test_where_members_are_verified_only_who_wrote_there_or_has_a_role_posts() -> None:
+    async with talking() as talk:
+        talk.fake.world.verification_level = 3
+        await talk.fake.dispatch("GUILD_UPDATE", talk.fake.world.guild())
+        post = call("post_message", where=PIER, text="hi")
+        await talk.ask("post this: hi", post, channel=DM_OF[BO])
+        assert talk.result == platforms_texts.ACT_NO_RIGHT
+        await talk.ask("post", post)
+        assert talk.posts(PIER) == ["hi"]
+
+
+async def test_only_those_are_mentioned_whom_the_question_mentions() -> None:
+    async with talking() as talk:
+        text = f"@Ann and @Bo, <@{BO}> @everyone look"
+        await talk.ask(f"tell <@{ANN}>", call("post_message", where=PIER, text=text))
+        await talk.allow()
+        sent = next(one.body for one in reversed(talk.fake.calls) if "look" in str(one.body.get("content")))
+        assert sent["content"].startswith(f"<@{ANN}> and @Bo")
+        assert sent["allowed_mentions"]["users"] == [ANN]
+        assert sent["allowed_mentions"]["parse"] == []
+
+
+async def test_a_post_whose_answer_was_lost_is_not_repeated() -> None:
+    async with talking() as talk:
+        talk.fake.rest.fail("POST", f"/channels/{PIER}/messages", 502, lost=True)
+        await talk.ask("post", call("post_message", where=PIER, text="once"))
+        assert talk.posts(PIER) == ["once"]
+        assert talk.result == act_texts.POSTED.format(link=talk.link(talk.last(PIER)))
+
+
+async def test_private_words_stay_and_the_askers_own_go_out() -> None:
+    async with talking() as talk:
+        post = call("post_message", where=PIER, text="The boat is blue.")
+        await talk.ask("tell them what colour my boat has", post, channel=DM_OF[BO])
+        assert talk.result == act_texts.OTHER_READERS.format(name="#pier")
+        await talk.ask("write: the boat is blue", post, channel=DM_OF[BO])
+        assert talk.posts(PIER) == ["The boat is blue."]

@@ -1,0 +1,313 @@
+"""Acting in Slack for the person who asks: the real client, real turns, consent, and rights that change meanwhile."""
+
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from agent.memory.forgetting_plans import Everything
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from agent.tool_policy import PolicyRow, read_rows
+from bot.acts import texts as act_texts
+from bot.acts.settings import ActMode, ActSettings
+from bot.channels.commands import COMMAND as CHANNEL
+from bot.platforms import texts as platforms_texts
+from bot.tools import texts as tool_texts
+from tests.fakes.fast_clock import MovedClock
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import LOST, Fault
+from tests.fakes.slack_things import BOT_USER, FakeMessage
+from tests.fakes.store import StoreInMemory, store_in_memory
+from tests.fakes.turns_host import turns_host
+
+ME = f"<@{BOT_USER}>"
+ANN, BOB = "U0ANN", "U0BOB"
+GENERAL, TEAM, SECRET, DM = "C0GENERAL", "C0TEAM", "C0SECRET", "D0ANN"
+UNASKED = read_rows("* * * yes")[0]
+ON = ActSettings(mode=ActMode.ON)
+
+
+def call(name: str, **args: Any) -> str:
+    return f"<execute>{json.dumps([{'name': name, 'args': args}])}</execute>"
+
+
+@dataclass
+class Talk:
+    slack: FakeSlack
+    store: StoreInMemory
+    model: ScriptedProvider
+    clock: MovedClock
+    says: list[str] = field(default_factory=list[str])
+
+    async def ask(self, text: str, *says: str, channel: str = GENERAL, user: str = ANN) -> FakeMessage:
+        """Ask, and wait until the bot has answered, or waits for consent."""
+        turns = len(self.asked) + 1
+        self.says[:] = [*says, "Done."]
+        asked = await self.slack.say(user, channel, f"{ME} {text}")
+        await self.slack.until(lambda: len(self.asked) == turns and self.asked[-1].state in ("done", "waiting"))
+        return asked
+
+    @property
+    def asked(self) -> list[Any]:
+        return [turn for turn in self.store.turns if turn.incoming.kind != "act"]
+
+    async def decide(self, label: str) -> None:
+        """Press a button of what the asker is shown about the call, and wait for the answer."""
+        await self.slack.until(lambda: bool(self.slack.state.ephemerals))
+        await self.slack.click(ANN, self.slack.state.ephemerals[-1], label)
+        await self.slack.until(lambda: self.asked[-1].state == "done")
+
+    @property
+    def result(self) -> str:
+        found = [one.text for request in self.model.requests for one in request if one.text.startswith("<results>")]
+        return json.loads(found[-1].removeprefix("<results>").partition("\n</results>")[0])[0]["content"]
+
+    def posts(self, channel: str) -> list[FakeMessage]:
+        """The bot's messages there that are no answers."""
+        return [one for one in self.slack.state.answers(channel) if one.metadata.get("event_type") == "cogency_act"]
+
+    def stored(self, channel: str) -> list[str]:
+        """What is stored of acts there."""
+        acts = {
+            turn.id for turn in self.store.turns if turn.incoming.channel == channel and turn.incoming.kind == "act"
+        }
+        return [message.text for turn, message in self.store.messages if turn in acts]
+
+    def link(self, message: FakeMessage) -> str:
+        return f"https://fake.slack.com/archives/{message.channel}/p{message.ts.replace('.', '')}"
+
+
+@asynccontextmanager
+async def talking(settings: ActSettings = ON, rows: Sequence[PolicyRow] = UNASKED) -> AsyncGenerator[Talk]:
+    """Ann and Bob, both in three channels; Ann with direct messages. By default, the operator allows acts unasked."""
+    clock = MovedClock()
+    async with FakeSlack(clock) as slack:
+        says = list[str]()
+
+        def answer(_: Sequence[Message]) -> str:
+            return says.pop(0)
+
+        talk = Talk(slack, store_in_memory(), ScriptedProvider(answer), clock, says)
+        for name in ("ann", "bob"):
+            slack.state.user(name)
+        slack.state.channel("ann", "im")
+        for name in ("general", "team"):
+            slack.state.channel(name)
+        slack.state.channel("secret", "private")
+        host = turns_host(talk.store, talk.model, clock, rows=rows, acts=settings)
+        async with serving(slack, host), host.turns.serving():
+            yield talk
+
+
+async def test_what_the_asker_allows_is_posted_stored_and_can_be_changed_deleted_and_forgotten() -> None:
+    async with talking(rows=()) as talk:
+        await talk.ask("announce lunch", call("post_message", where="#team", text="**Lunch** at 12"))
+        assert not talk.posts(TEAM)
+        await talk.decide(tool_texts.ALLOW_ONCE)
+        (post,) = talk.posts(TEAM)
+        assert post.text == "**Lunch** at 12"
+        assert talk.result == act_texts.POSTED.format(link=talk.link(post))
+        assert talk.stored(TEAM) == [
+            act_texts.REQUEST,
+            "**Lunch** at 12",
+        ]
+        await talk.ask("at 1", call("edit_post", message=talk.link(post), text="Lunch at 1"))
+        await talk.decide(tool_texts.ALLOW_ONCE)
+        assert post.text == "Lunch at 1"
+        assert talk.stored(TEAM) == [act_texts.REQUEST, "Lunch at 1"]
+        receipt = await talk.store.forgetting.forget(Everything(f"slack:T0TEAM:{ANN}"), talk.clock.now(), replies=True)
+        assert receipt
+        assert [one for one in talk.store.waiting_jobs if TEAM in one[1]], "the post is deleted with its asker's words"
+
+
+async def test_a_post_can_be_deleted_by_its_asker_alone() -> None:
+    async with talking() as talk:
+        await talk.ask("say hi", call("post_message", where="#team", text="hi"))
+        (post,) = talk.posts(TEAM)
+        await talk.ask("delete it", call("delete_post", message=talk.link(post)), user=BOB)
+        assert talk.asked[-1].state == "waiting", "it cannot be undone, so that no row of the policy allows it"
+        await talk.slack.until(lambda: bool(talk.slack.state.ephemerals))
+        await talk.slack.click(BOB, talk.slack.state.ephemerals[-1], tool_texts.ALLOW_ONCE)
+        await talk.slack.until(lambda: talk.asked[-1].state == "done")
+        assert talk.result == act_texts.NOT_ITS_POST
+        await talk.ask("delete it", call("delete_post", message=talk.link(post)))
+        await talk.decide(tool_texts.ALLOW_ONCE)
+        assert not talk.posts(TEAM)
+        assert not talk.stored(TEAM)
+
+
+async def test_replies_reactions_and_pins_reach_the_message_that_is_meant() -> None:
+    async with talking() as talk:
+        root = talk.slack.state.write(BOB, TEAM, "Who brings cake?")
+        await talk.ask("answer him", call("post_message", reply_to=talk.link(root), text="I do."))
+        (post,) = talk.posts(TEAM)
+        assert (post.text, post.thread_ts) == ("I do.", root.ts)
+        await talk.ask("like it", call("add_reaction", message=talk.link(root), emoji="👍"))
+        assert talk.slack.state.reactions[TEAM, root.ts] == ["+1"]
+        await talk.ask("pin it", call("pin_message", message=talk.link(root)))
+        assert talk.slack.state.pins[TEAM] == [root.ts]
+        await talk.ask("pin it again", call("pin_message", message=talk.link(root)))
+        assert talk.result == act_texts.PINNED
+        await talk.ask("unpin it", call("pin_message", message=talk.link(root), unpin=True))
+        assert talk.slack.state.pins[TEAM] == []
+
+
+def left(talk: Talk) -> None:
+    talk.slack.state.channels[TEAM].members.discard(ANN)
+
+
+def archived(talk: Talk) -> None:
+    talk.slack.state.channels[TEAM].facts["is_archived"] = True
+
+
+def restricted(talk: Talk) -> None:
+    talk.slack.state.channels[TEAM].facts["properties"] = {"posting_restricted_to": {"type": ["admin"], "user": []}}
+
+
+def odd(talk: Talk) -> None:
+    talk.slack.state.channels[TEAM].facts["properties"] = {"posting_restricted_to": "somebody"}
+
+
+def thread_only(talk: Talk) -> None:
+    talk.slack.state.channels[TEAM].facts["is_thread_only"] = True
+
+
+def deactivated(talk: Talk) -> None:
+    talk.slack.state.users[ANN].facts["deleted"] = True
+
+
+def bot_left(talk: Talk) -> None:
+    talk.slack.state.channels[TEAM].members.discard(BOT_USER)
+
+
+def unknown(talk: Talk) -> None:
+    talk.slack.refusing["users.conversations", ANN] = "fatal_error"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (left, platforms_texts.ACT_NOT_FOUND),
+        (archived, platforms_texts.ACT_ARCHIVED),
+        (restricted, platforms_texts.ACT_NO_RIGHT),
+        (odd, platforms_texts.ACT_NO_RIGHT),
+        (thread_only, platforms_texts.ACT_NO_RIGHT),
+        (deactivated, platforms_texts.ACT_NO_RIGHT),
+        (bot_left, platforms_texts.ACT_INVITE.format(bot="cogency")),
+        (unknown, platforms_texts.ACT_UNKNOWN),
+    ],
+)
+async def test_rights_that_change_between_the_question_and_the_press_count(change: Any, why: str) -> None:
+    async with talking(rows=()) as talk:
+        await talk.ask("announce lunch", call("post_message", where=TEAM, text="Lunch"))
+        change(talk)
+        await talk.decide(tool_texts.ALLOW_ONCE)
+        assert talk.result == why
+        assert not talk.posts(TEAM)
+
+
+async def test_in_general_the_workspace_decides_who_may_post() -> None:
+    async with talking() as talk:
+        talk.slack.state.channels[GENERAL].facts["is_general"] = True
+        await talk.ask("post", call("post_message", where="#general", text="one"))
+        assert len(talk.posts(GENERAL)) == 1
+        talk.slack.state.preferences["who_can_post_general"] = "admin"
+        await talk.ask("post", call("post_message", where="#general", text="two"))
+        assert talk.result == platforms_texts.ACT_NO_RIGHT
+        talk.slack.faults["team.preferences.list"] += [Fault(error="missing_scope")]
+        await talk.ask("post", call("post_message", where="#general", text="three"))
+        assert talk.result == platforms_texts.ACT_SCOPE
+        assert len(talk.posts(GENERAL)) == 1
+
+
+async def test_what_other_readers_may_not_see_is_posted_only_in_the_askers_own_words() -> None:
+    async with talking() as talk:
+        post = call("post_message", where="#team", text="The boat is blue.")
+        await talk.ask("tell them what colour my boat has", post, channel=DM)
+        assert talk.result == act_texts.OTHER_READERS.format(name="#team")
+        await talk.ask("tell them", post, channel=SECRET)
+        assert talk.result == act_texts.OTHER_READERS.format(name="#team")
+        await talk.ask("> The boat is blue.\npost that", post, channel=DM)
+        assert talk.result == act_texts.OTHER_READERS.format(name="#team"), "a quote may be of others"
+        assert not talk.posts(TEAM)
+        await talk.ask("post this in the team channel: the boat is blue", post, channel=DM)
+        assert [one.text for one in talk.posts(TEAM)] == ["The boat is blue."]
+        berth = call("post_message", where=SECRET, text="The berth is 7.")
+        await talk.ask("tell the private channel", berth)
+        assert talk.result == act_texts.OTHER_READERS.format(name=platforms_texts.ACT_THAT_CHANNEL), (
+            "guests may read it"
+        )
+        await talk.ask("tell the private channel: the berth is 7", berth)
+        assert [one.text for one in talk.posts(SECRET)] == ["The berth is 7."]
+
+
+async def test_only_those_are_mentioned_whom_the_question_mentions() -> None:
+    async with talking() as talk:
+        text = "@bob and @ann, <@U0ANN> <!channel> @here look"
+        await talk.ask(f"tell <@{BOB}>", call("post_message", where="#team", text=text))
+        await talk.decide(tool_texts.ALLOW_ONCE)  # a name in the question is not the asker's own
+        (post,) = talk.posts(TEAM)
+        assert post.blocks[0]["text"]["text"] == f"<@{BOB}>"
+        assert not any(sign in json.dumps(post.blocks[1:]) for sign in ("<@U", "<!channel>", "@here"))
+        await talk.ask("tell them all", call("post_message", where="#team", text=text))
+        assert "<@" not in json.dumps([talk.posts(TEAM)[-1].blocks, talk.posts(TEAM)[-1].text])
+
+
+async def test_a_post_whose_answer_was_lost_is_found_and_not_repeated() -> None:
+    async with talking() as talk:
+        talk.slack.faults["chat.postMessage"] += [LOST]
+        await talk.ask("post", call("post_message", where="#team", text="once"))
+        assert [one.text for one in talk.posts(TEAM)] == ["once"]
+        assert talk.result == act_texts.POSTED.format(link=talk.link(talk.posts(TEAM)[0]))
+
+
+async def test_the_acts_of_a_person_and_in_a_channel_are_limited_for_a_day() -> None:
+    async with talking(ActSettings(mode=ActMode.ON, per_person=2, per_channel=2)) as talk:
+        for number in range(3):
+            await talk.ask("post", call("post_message", where="#team", text=f"number {number}"))
+        assert talk.result == act_texts.PERSON_LIMIT.format(most=2)
+        await talk.ask("post", call("post_message", where="#team", text="by bob"), user=BOB)
+        assert talk.result == act_texts.PLACE_LIMIT.format(name="#team", most=2)
+        assert len(talk.posts(TEAM)) == 2
+
+
+async def test_a_long_text_is_posted_in_several_messages_and_a_too_long_one_not_at_all() -> None:
+    async with talking() as talk:
+        await talk.ask("post", call("post_message", where="#team", text="word " * 1_500))
+        assert len(talk.posts(TEAM)) == 2
+        first = talk.link(talk.posts(TEAM)[0])
+        await talk.ask("edit", call("edit_post", message=first, text="short"))
+        assert talk.result == act_texts.SEVERAL
+
+
+async def test_managers_open_their_channel_and_close_it() -> None:
+    async with talking(ActSettings(mode=ActMode.CHANNELS)) as talk:
+        post = call("post_message", where="#team", text="hi")
+        await talk.ask("post", post)
+        assert talk.result == act_texts.CLOSED.format(name="#team")
+        talk.slack.state.users[BOB].facts["is_admin"] = True
+        talk.clock.ahead_s += 61
+        await talk.slack.command(BOB, TEAM, f"/{CHANNEL.name}", "act on")
+        await talk.slack.settled()
+        await talk.ask("post", post)
+        assert len(talk.posts(TEAM)) == 1
+        await talk.slack.command(BOB, TEAM, f"/{CHANNEL.name}", "act off")
+        await talk.slack.settled()
+        await talk.ask("post", post)
+        assert talk.result == act_texts.TURNED_OFF.format(name="#team")
+        assert len(talk.posts(TEAM)) == 1
+
+
+async def test_a_post_makes_its_thread_no_conversation_with_the_bot() -> None:
+    async with talking() as talk:
+        root = talk.slack.state.write(BOB, TEAM, "Who brings cake?")
+        await talk.ask("answer him", call("post_message", reply_to=talk.link(root), text="I do."))
+        turns = len(talk.store.turns)
+        await talk.slack.say(ANN, TEAM, "great", root.ts)
+        await talk.slack.settled()
+        assert len(talk.store.turns) == turns

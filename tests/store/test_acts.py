@@ -1,0 +1,54 @@
+"""Acts: their counts by person, place and day, and the posts that are stored. On both engines."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from agent.memory.forgetting_plans import Deleted, Everything
+from agent.ports.acts import ActLimit, ActLimits
+from agent.turn_kinds import TurnKind
+from store.data_subjects import PersonSubject, data_subjects_in
+from store.engine import Store
+from tests.fakes.incoming import START, said
+
+LIMITS = ActLimits(person=2, place=3)
+DAY = timedelta(days=1)
+LATER = (1 << 31) - 1
+
+
+async def test_acts_count_for_a_person_and_a_place_by_day_and_outlive_forgetting(either: Store) -> None:
+    acts = either.acts
+    assert [await acts.charge("ann", "s:C1", LIMITS, START) for _ in range(3)] == [None, None, ActLimit.PERSON]
+    assert await acts.charge("ben", "s:C1", LIMITS, START) is None
+    assert await acts.charge("ben", "s:C1", LIMITS, START) is ActLimit.PLACE, "what a limit refuses is not counted"
+    assert await acts.charge("ben", "s:C2", LIMITS, START) is None
+    await either.forgetting.forget(Everything("ann"), START)
+    assert await acts.charge("ann", "s:C2", LIMITS, START) is ActLimit.PERSON
+    assert await acts.charge("ann", "s:C2", LIMITS, START + DAY) is None
+    subjects = await data_subjects_in(either)
+    rows = (await subjects.page(PersonSubject("ann"), "acts")).rows
+    assert rows == [{"day": "2026-01-05", "count": 2}, {"day": "2026-01-06", "count": 1}]
+
+
+async def test_a_post_is_a_reply_to_its_person_stored_once_and_gone_for_good_when_it_is_forgotten(
+    either: Store,
+) -> None:
+    posted = replace(
+        said("Post this here."), event_id="act:1:1.1", message_id="act:1:1.1", kind=TurnKind.ACT, own=False
+    )
+    for _ in range(2):
+        await either.acts.record(posted, "Lunch is at twelve.", ["C1/7", "C1/8"], START)
+    reply = await either.replies.by_page(posted.source, "C1/8", posted.channel)
+    assert reply is not None
+    assert (reply.kind, reply.person, reply.pages) == (TurnKind.ACT, posted.person.id, ("C1/7", "C1/8"))
+    told = await either.conversations.history(posted.conversation, LATER, 10)
+    assert [(one.text, one.relayed) for one in told] == [("Post this here.", True), ("Lunch is at twelve.", True)]
+    plan = Deleted(posted.source, posted.channel, frozenset({posted.message_id}))
+    await either.forgetting.forget(plan, START, replies=False)
+    assert await either.replies.by_page(posted.source, "C1/8", posted.channel) is None
+    assert await either.conversations.history(posted.conversation, LATER, 10) == []
+    await either.acts.record(posted, "Lunch is at twelve.", ["C1/7"], START)
+    assert await either.conversations.history(posted.conversation, LATER, 10) == []
+
+
+async def test_a_text_is_drawn_from_the_restricted_replies_above_it(either: Store) -> None:
+    assert await either.acts.sources("nowhere", "The boat is vermilion.") == set()
