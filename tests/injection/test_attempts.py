@@ -15,6 +15,7 @@ from agent.messages import Keep
 from agent.ports.tools import ToolEffect
 from bot.chat.caches import MAX_AGE_S
 from bot.chat.texts import replies as reply_texts
+from tests.examples import thorough
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT
@@ -369,7 +370,15 @@ async def test_it_is_stopped(attempt: Attempt) -> None:
     assert not played.harm
 
 
-@pytest.mark.parametrize("attempt", NUMBERED)
+# `make test` shows that the first attempt on each goal by each way succeeds without what stops it.
+FIRST = {(one.goal, one.stopped_by): test for test, one in reversed(numbered().items())}
+UNSTOPPED = [
+    pytest.param(one, id=test, marks=[] if FIRST[one.goal, one.stopped_by] == test else thorough)
+    for test, one in numbered().items()
+]
+
+
+@pytest.mark.parametrize("attempt", UNSTOPPED)
 async def test_without_what_stops_it_it_succeeds(attempt: Attempt) -> None:
     assert (await PLAYED[attempt.where](attempt, attempt.stopped_by)) == Result(has_read=True, harm=True)
 

@@ -253,6 +253,7 @@ async def cells(row: PolicyAnswer | None) -> AsyncGenerator[Cells]:
 
 
 ROWS: Final = (None, *PolicyAnswer)
+SHARE: Final = 6  # Of the cells, `make test` plays one in so many; below the number of ways in which turns begin
 DEFINITE: Final = {PolicyAnswer.ASK, PolicyAnswer.NO}  # Whose words a turn holds does not matter beside these rows
 
 
@@ -262,13 +263,13 @@ DEFINITE: Final = {PolicyAnswer.ASK, PolicyAnswer.NO}  # Whose words a turn hold
 async def test_what_a_call_may_do_depends_on_its_effect_whose_words_the_turn_holds_and_how_it_began(
     asked: Asked, row: PolicyAnswer | None
 ) -> None:
-    """By turns in direct messages and in a channel; the places are gone through below. `make test` plays a third of the
+    """By turns in direct messages and in a channel; the places are gone through below. `make test` plays a sixth of the
     cells, in which every call meets whoever's words; `make test-thorough` plays all.
     """
     words_of_turns = (Words.NOBODYS, Words.RESULT) if row in DEFINITE else (*Words,)
     async with cells(row) as world:
         for number, (does, words) in enumerate(product(Does, words_of_turns), [*Asked].index(asked)):
-            if number % 3 and not is_thorough():
+            if number % SHARE and not is_thorough():
                 continue
             is_channel = number % 2 == 0 or words is Words.OF_ANOTHER  # in direct messages nobody else writes
             place = PLACES["a public channel" if is_channel else "direct messages"]
