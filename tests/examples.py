@@ -1,5 +1,7 @@
 """How many examples a property is tried with, and which tests run in full."""
 
+from collections.abc import Collection
+from itertools import product
 from typing import Final
 
 import pytest
@@ -29,3 +31,14 @@ def examples(count: int, *, always: bool = False) -> int:
 def is_thorough() -> bool:
     """Return whether this is `make test-thorough` or `make soak`, which run the cases that `make test` leaves out."""
     return settings.get_current_profile_name() == THOROUGH
+
+
+def one_in(share: int, *axes: Collection[object]) -> list[object]:
+    """Return all combinations of these values as parameters. `make test` tries one in `share` of them, and each value:
+    those combinations whose places add up to a multiple of `share`. At least two axes have that many values.
+    """
+    assert sorted(map(len, axes))[-2] >= share
+    return [
+        pytest.param(*(value for _, value in chosen), marks=thorough if sum(at for at, _ in chosen) % share else [])
+        for chosen in product(*map(enumerate, axes))
+    ]

@@ -22,6 +22,7 @@ from bot.platforms.slack.options import EVERYTHING, scopes
 from bot.setup.shared_modules import shared_modules
 from bot.setup.texts import CHECK_NOT_STORED, CHECK_STOPPED
 from store.engine import open_store
+from tests.examples import thorough
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import BOT
@@ -319,7 +320,7 @@ def another_package(folder: Path) -> Path:
     return other
 
 
-@pytest.mark.parametrize("command", ["doctor --no-model", "--version", "run"])
+@pytest.mark.parametrize("command", [pytest.param("doctor --no-model", marks=thorough), "--version", "run"])
 async def test_it_is_said_whose_modules_have_the_same_names(tmp_path: Path, command: str) -> None:
     (another_package(tmp_path) / "top_level.txt").write_text("agent\n")
     program = f"import sys; from bot.__main__ import run; sys.exit(run({command.split()}))"

@@ -6,6 +6,7 @@ from agent.providers.scripted import ScriptPause
 from agent.stored_messages import Author
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
+from tests.examples import one_in
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_state import HOME
@@ -37,9 +38,10 @@ def has_all(text: str) -> bool:
     return all(text.count(f"part {number} ") == 1 for number in range(PARTS))
 
 
-@pytest.mark.parametrize("code", CODES)
-@pytest.mark.parametrize("method", ["chat.update", "chat.postMessage"])
-@pytest.mark.parametrize("door", ["a mention", "a thread", "a command"])
+@pytest.mark.parametrize(
+    ("code", "method", "door"),
+    one_in(3, CODES, ["chat.update", "chat.postMessage"], ["a mention", "a thread", "a command"]),
+)
 async def test_a_reply_that_is_refused_for_good_is_read_in_direct_messages(method: str, code: str, door: str) -> None:
     async with FakeSlack(FastClock()) as slack:
         world = World(slack, [ANSWER])
