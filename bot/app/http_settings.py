@@ -1,9 +1,13 @@
 """Where the bot serves other programs over HTTP."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from bot.settings import parsers
 from bot.settings.declaration import Section, setting
+
+HTTP: Final = "COGENCY_HTTP"
+HTTP_ADDRESS: Final = "COGENCY_HTTP_ADDRESS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,7 +15,7 @@ class HttpSettings:
     """One server for everything that other programs call."""
 
     listen: tuple[str, int] | None = setting(
-        "COGENCY_HTTP",
+        HTTP,
         parsers.listen_address,
         None,
         section=Section.HTTP,
@@ -20,7 +24,7 @@ class HttpSettings:
     )
     """None: nowhere."""
     address: str = setting(
-        "COGENCY_HTTP_ADDRESS",
+        HTTP_ADDRESS,
         parsers.url("https", "http"),
         "",
         section=Section.HTTP,

@@ -138,7 +138,7 @@ async def _init(_: Settings, file: SettingsFile, *, yes: bool) -> Exit:
         return Exit.OK
     previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would wait for the answer
     try:
-        starts = await set_up(Typed(environ), dotenv, environ, services_here(environ))
+        starts = await set_up(Typed(environ), dotenv, environ, services_here(environ), is_own_file=file.is_own)
     except (KeyboardInterrupt, asyncio.CancelledError):
         complain(f"\n{setup_texts.INIT_STOPPED}")
         return Exit.INTERRUPTED

@@ -7,7 +7,9 @@ starts.
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -38,16 +40,24 @@ SEND_S: Final = 20.0
 Random = Callable[[int], bytes]
 
 
-def hook_add(
+@dataclass(frozen=True, slots=True)
+class AddedHook:
+    """A webhook that was added. `secret`: its new one, "" if it was given."""
+
+    name: str
+    file: Path
+    secret_file: Path
+    secret: str = field(repr=False)
+
+
+def add_hook(
     settings: Settings, name: str, preset: str, channel: str, ask: str | None, secret: str | None, random: Random
-) -> tuple[str, str]:
-    """Add a webhook; return what to do now, and its new secret, "" if `secret` was given. Raises Refused and
-    SettingsError.
-    """
+) -> AddedHook:
+    """Add a webhook to the file. Raises Refused and SettingsError."""
     if (fault := fault_of_name(name) or (fault_of_channel(channel) and setup_texts.HOOK_CHANNEL)) is not None:
         raise Refused(fault)
     file, variables = _file(settings), settings.webhook_variables
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    before = _content(file)
     if name in {hook.name for hook in _parse(before, file, variables)}:
         raise Refused(setup_texts.HOOK_EXISTS.format(file=file, name=name))
     given = presets()[preset]
@@ -65,14 +75,34 @@ def hook_add(
     except (SettingsError, OSError):
         secret_file.unlink()
         raise
-    lines = [setup_texts.HOOK_ADDED.format(name=name, file=file), setup_texts.HOOK_SETUP.format(setup=given.setup)]
-    lines.append(setup_texts.HOOK_ADDRESS.format(address=_address(settings, name)))
-    lines.append(setup_texts.HOOK_SECRET_IN.format(file=secret_file))
+    return AddedHook(name, file, secret_file, "" if secret else value)
+
+
+def hook_add(
+    settings: Settings, name: str, preset: str, channel: str, ask: str | None, secret: str | None, random: Random
+) -> tuple[str, str]:
+    """Add a webhook; return what to do now, and its new secret, "" if `secret` was given. Raises Refused and
+    SettingsError.
+    """
+    added = add_hook(settings, name, preset, channel, ask, secret, random)
+    lines = [
+        setup_texts.HOOK_ADDED.format(name=name, file=added.file),
+        setup_texts.HOOK_SETUP.format(setup=presets()[preset].setup),
+        setup_texts.HOOK_ADDRESS.format(address=hook_address(settings, name)),
+        setup_texts.HOOK_SECRET_IN.format(file=added.secret_file),
+    ]
     if settings.webhooks.file is None:
-        lines.append(setup_texts.HOOK_SET_FILE.format(setting=WEBHOOKS, file=file))
+        lines.append(setup_texts.HOOK_SET_FILE.format(setting=WEBHOOKS, file=added.file))
     if settings.http.listen is None:
         lines.append(setup_texts.HOOK_SET_HTTP)
-    return "\n".join([*lines, setup_texts.HOOK_RESTART]), "" if secret else value
+    return "\n".join([*lines, setup_texts.HOOK_RESTART]), added.secret
+
+
+def free_name(settings: Settings, preset: str) -> str:
+    """Return a name for a webhook of this preset that the file does not have. Raises SettingsError."""
+    file = _file(settings)
+    taken = {hook.name for hook in _parse(_content(file), file, settings.webhook_variables)}
+    return next(name for n in count(1) if (name := preset if n == 1 else f"{preset}-{n}") not in taken)
 
 
 async def hook_findings(settings: Settings) -> list[Finding]:
@@ -80,7 +110,7 @@ async def hook_findings(settings: Settings) -> list[Finding]:
     finding = partial(Finding, where="Webhooks")
     try:
         hooks = hooks_of(settings.webhooks, settings.webhook_variables)
-        addresses = {name: _address(settings, name) for name in hooks}
+        addresses = {name: hook_address(settings, name) for name in hooks}
     except SettingsError as error:
         return [finding(Level.PROBLEM, what=setup_texts.HOOKS_WRONG, remedy=str(error))]
     if hooks and settings.http.listen is None:
@@ -108,7 +138,7 @@ def hook_list(settings: Settings) -> str:
             signed=hook.scheme.value,
             action=hook.action.value,
             channel=hook.channel,
-            address=_address(settings, hook.name),
+            address=hook_address(settings, hook.name),
         )
         for hook in hooks
     ]
@@ -127,7 +157,7 @@ async def hook_test(settings: Settings, name: str, file: Path | None, *, send: b
         lines.append(setup_texts.HOOK_SAMPLE.format(name=sample.name, text=text))
         is_good = is_good and good
     if send and is_good:
-        address = _address(settings, name)
+        address = hook_address(settings, name)
         async with httpx.AsyncClient(timeout=SEND_S) as http:
             for sample in chosen:
                 status, told = await _deliver(http, address, hook, sample)
@@ -208,11 +238,17 @@ def _file(settings: Settings) -> Path:
     return Path(settings.webhooks.file or DEFAULT_FILE).expanduser().absolute()
 
 
+def _content(file: Path) -> str:
+    """Return what the file holds now, "" if there is none. Raises SettingsError."""
+    return named_file(WEBHOOKS, str(file))[1] if file.exists() else ""
+
+
 def _parse(text: str, file: Path, variables: Mapping[str, str]) -> tuple[Hook, ...]:
     return parse_file(text, str(file), variables, beside(file, lambda path: named_file("secret_file", str(path))[1]))
 
 
-def _address(settings: Settings, name: str) -> str:
+def hook_address(settings: Settings, name: str) -> str:
+    """Return the address of a webhook. Raises SettingsError."""
     return f"{http_address(settings) or setup_texts.HOOK_NO_ADDRESS}{PATH}/{name}"
 
 

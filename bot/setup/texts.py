@@ -410,7 +410,39 @@ MANAGERS = {
     "launchd": "launchd",
     "compose": "Docker Compose",
 }
-INIT_SERVICE = "\n6. Service: keep the bot running, even after this machine restarts ({manager}; y or n)?"
+INIT_HOOKS = (
+    "\n6. Webhooks: do you want the bot to post alerts and other events from programs such as Alertmanager or GitHub "
+    "(y or n)?"
+)
+INIT_HOOK_SENDER = "Which program sends the events? Enter a number or a name"
+INIT_HOOK_NO_SENDER = "{name} is not on the list. Enter a number from 1 to {most}. For other programs, choose json."
+INIT_HOOK_CHANNEL = (
+    "ID of the channel where the bot posts them, as in slack:C0123456789 (at the end of the channel's details) or "
+    "discord:41771983423143937"
+)
+INIT_HOOK_CHANNEL_FORM = (
+    "Enter the platform and the channel's ID, as in slack:C0123456789 or discord:41771983423143937."
+)
+INIT_HTTP = "Address on this machine where the bot receives events, as host:port"
+INIT_HTTP_ADDRESS = (
+    "Public address of your TLS proxy, which forwards to it, as in https://bot.example.com (press Enter if only "
+    "programs on this machine send events)"
+)
+INIT_HOOK_AT = "The address of the webhook will be {address}. {setup}"
+INIT_HOOK_SECRET = (
+    "Paste the secret (it stays hidden), or press Enter to add it later with `cogency hooks rotate {name} "
+    "--read-secret`: "
+)
+INIT_HOOK_FAILED = "No webhook was added. {error}"
+INIT_HOOK_ADDED = (
+    "Added the webhook {name} to {file}.\n"
+    "  - {setup}\n"
+    "  - Its address is {address}.\n"
+    "  - Its secret is in {at}.\n"
+    "  - Invite the bot to the channel.\n"
+    "  - Once the bot is running, `cogency hooks test {name} --send` posts samples."
+)
+INIT_SERVICE = "\n7. Service: keep the bot running, even after this machine restarts ({manager}; y or n)?"
 INIT_SERVICE_SETS = (
     "The service does not use this terminal's environment, which sets {names}. Write these settings to {file} (y or n)?"
 )

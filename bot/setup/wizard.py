@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import quote
 
-from agent.errors import CogencyError, ProviderError, SettingsError
+from agent.errors import CogencyError, ProviderError, Refused, SettingsError
 from agent.machine import place_of
 from agent.providers.catalog import ENDPOINTS, Endpoint
+from bot.app.from_settings import http_address
+from bot.app.http_settings import HTTP, HTTP_ADDRESS
 from bot.app.network_settings import HERE, NO_PROXY
 from bot.app.settings import Settings, load_settings, setting_names
 from bot.app.storage_settings import DATABASE_URL
@@ -35,11 +37,14 @@ from bot.chat.output import write_out
 from bot.models.choice import DEFAULT_MODELS, models_of
 from bot.platforms.discord import options as discord
 from bot.settings.installation import typed_command
+from bot.settings.parsers import CHANNEL
+from bot.settings.repository import is_in_repository
 from bot.settings.sources import IN_FILE, read_dotenv
 from bot.setup import texts as setup_texts
 from bot.setup.browser import open_browser
 from bot.setup.operator_doctor import discord_application, examine_database, examine_model, examine_platforms
 from bot.setup.services import Services, service_of
+from bot.webhooks.settings import WEBHOOKS
 
 MAX_LISTED_MODELS: Final = 5  # Models of a server that are offered by number; any other can be typed
 MAX_WIDTH: Final = 100  # Of a line: longer ones are hard to read
@@ -142,10 +147,19 @@ class _Draft:
         return {name: value for name, value in values.items() if name != NO_PROXY or not is_ours}
 
 
-async def set_up(talk: Dialogue, dotenv: Path, environ: Mapping[str, str], services: Services | None = None) -> bool:
+async def set_up(
+    talk: Dialogue,
+    dotenv: Path,
+    environ: Mapping[str, str],
+    services: Services | None = None,
+    *,
+    is_own_file: bool = True,
+    random: Callable[[int], bytes] = os.urandom,
+) -> bool:
     """Ask, try and write; return whether to start the bot now. Raises SettingsError for an unreadable file.
 
-    `services`: what can keep the bot running here; None offers nothing.
+    `services`: what can keep the bot running here; None offers nothing. `is_own_file`: see `SettingsFile`. `random`:
+    returns so many random bytes.
     """
     draft = _Draft(read_dotenv(dotenv), environ)
     talk.say(setup_texts.INIT_BEGINS.format(file=dotenv))
@@ -159,6 +173,9 @@ async def set_up(talk: Dialogue, dotenv: Path, environ: Mapping[str, str], servi
     is_served = draft.has("SLACK_BOT_TOKEN") or draft.has("DISCORD_TOKEN")
     if is_served:
         _access(talk, draft)
+        # The bot would refuse the name of such a file from a folder that came from somebody else.
+        if is_own_file or not is_in_repository(dotenv):
+            _webhook(talk, draft, dotenv, random)
     _write(talk, draft, dotenv)
     if not is_served:
         talk.say(setup_texts.INIT_TERMINAL)
@@ -403,12 +420,14 @@ def _access(talk: Dialogue, draft: _Draft) -> None:
         _value(talk, draft, "COGENCY_EVERYONE_DOLLARS_PER_DAY", setup_texts.INIT_COST, in_dollars(limit))
 
 
-def _value(talk: Dialogue, draft: _Draft, name: str, question: str, default: str = "") -> None:
-    """Ask for a setting, of which `default` says what holds without it, until the answer can be read."""
-    usual = draft.value(name) or default
+def _value(talk: Dialogue, draft: _Draft, name: str, question: str, default: str = "", *, suggested: str = "") -> None:
+    """Ask for a setting until the answer can be read. `default`: says what holds without it; `suggested`: a value for
+    one that is not set.
+    """
+    usual = draft.value(name) or default or suggested
     while True:
         answer = talk.ask(question, usual).strip()
-        if answer == usual:
+        if answer == usual and (draft.value(name) or not suggested):
             return
         draft.changes[name] = "" if answer == default else answer
         try:
@@ -418,6 +437,73 @@ def _value(talk: Dialogue, draft: _Draft, name: str, question: str, default: str
             del draft.changes[name]
         else:
             return
+
+
+def _webhook(talk: Dialogue, draft: _Draft, dotenv: Path, random: Callable[[int], bytes]) -> None:
+    """Offer an incoming webhook, and ask for what it needs. Its files are written after the last answer."""
+    if not _yes(talk, setup_texts.INIT_HOOKS, usual=False):
+        return
+    from bot.setup import operator_hooks  # noqa: PLC0415 -- a bot without webhooks does not load it
+    from bot.webhooks.presets import presets  # noqa: PLC0415 -- as above
+    from bot.webhooks.signatures import fault_of  # noqa: PLC0415 -- as above
+
+    before = dict(draft.changes)
+    if not draft.has(WEBHOOKS):
+        draft.changes[WEBHOOKS] = str(dotenv.absolute().parent / operator_hooks.DEFAULT_FILE)
+    preset, channel = _sender(talk, [*presets()]), ""
+    while CHANNEL.fullmatch(channel) is None:
+        channel = _channel(talk.ask(setup_texts.INIT_HOOK_CHANNEL))
+        if CHANNEL.fullmatch(channel) is None:
+            talk.say(setup_texts.INIT_HOOK_CHANNEL_FORM)
+    _value(talk, draft, HTTP, setup_texts.INIT_HTTP, suggested="127.0.0.1:8070")
+    served = _address(talk, draft)
+    try:
+        name, sender, secret = operator_hooks.free_name(draft.settings(), preset), presets()[preset], None
+        address = operator_hooks.hook_address(served, name)
+        if sender.creates_secret:
+            talk.say(setup_texts.INIT_HOOK_AT.format(address=address, setup=sender.setup))
+            secret = talk.ask_unseen(setup_texts.INIT_HOOK_SECRET.format(name=name)).strip() or None
+            while secret is not None and (fault := fault_of(sender.signed, secret)) is not None:
+                talk.say(setup_texts.HOOK_SECRET_FAULT.format(fault=fault))
+                secret = talk.ask_unseen(setup_texts.INIT_HOOK_SECRET.format(name=name)).strip() or None
+        dotenv.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        added = operator_hooks.add_hook(served, name, preset, channel, None, secret, random)
+    except (Refused, SettingsError, OSError) as error:
+        talk.say(setup_texts.INIT_HOOK_FAILED.format(error=error))
+        draft.changes = before
+        return
+    told = {"name": name, "file": added.file, "setup": sender.setup, "address": address, "at": added.secret_file}
+    talk.say(setup_texts.INIT_HOOK_ADDED.format(**told))
+
+
+def _sender(talk: Dialogue, known: Sequence[str]) -> str:
+    """Return the preset for the program that sends events."""
+    for number, name in enumerate(known, 1):
+        talk.say(f"  {number}  {name}")
+    while True:
+        answer = talk.ask(setup_texts.INIT_HOOK_SENDER, "1").strip().casefold()
+        if (preset := _pick(answer, known)) in known:
+            return preset
+        talk.say(setup_texts.INIT_HOOK_NO_SENDER.format(name=answer[:40], most=len(known)))
+
+
+def _address(talk: Dialogue, draft: _Draft) -> Settings:
+    """Ask for the public address until other programs can reach the bot; return the settings with it."""
+    while True:
+        _value(talk, draft, HTTP_ADDRESS, setup_texts.INIT_HTTP_ADDRESS)
+        settings = draft.settings()
+        try:
+            http_address(settings)
+        except SettingsError as error:
+            talk.say(str(error))
+        else:
+            return settings
+
+
+def _channel(answer: str) -> str:
+    """Return a channel with its platform, which the form of its id shows."""
+    answer = answer.strip()
+    return answer if ":" in answer or not answer else f"{'discord' if answer.isdecimal() else 'slack'}:{answer}"
 
 
 async def _service(talk: Dialogue, draft: _Draft, dotenv: Path, services: Services) -> bool:

@@ -34,6 +34,8 @@ class Preset:
     """The header with the kind of the event, which templates read as `event`."""
     setup: str
     """What to do at the sender, for `cogency hooks add`."""
+    creates_secret: bool = False
+    """The sender creates the secret, and shows it once it knows the address."""
 
 
 @cache

@@ -286,6 +286,45 @@ def test_setting_up_by_questions_ends_at_once_with_ctrl_c_and_ctrl_d_and_writes_
     assert not (tmp_path / ".env").exists()
 
 
+def test_a_webhook_is_set_up_by_questions_and_ctrl_c_before_the_last_one_writes_nothing(tmp_path: Path) -> None:
+    program = f"import os; os.chdir({str(tmp_path)!r}); from bot.__main__ import run; raise SystemExit(run(['init']))"
+    away = "http://127.0.0.1:1"
+    environment = {
+        "HOME": str(tmp_path),
+        "OLLAMA_BASE_URL": away,
+        "COGENCY_MODEL": "rehearsal",
+        "SLACK_API_BASE_URL": away,
+        "SLACK_APP_TOKEN": APP_TOKEN,
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+    }
+    answers = {
+        "provider:name": "", "2. Slack": "y", "already set up": "y", "Try again (y)": "n", "3. Discord": "n",
+        "4. Storage": "", "5. Access": "", "Your own user ID": "", "6. Webhooks": "y", "Which program": "github",
+        "ID of the channel": "C0123456789", "receives events": "", "Public address": "https://bot.example.com",
+    }  # fmt: skip
+    folder = tmp_path / ".config" / "cogency"
+    for stops in (True, False):
+        with FakeTerminal(program, **environment) as terminal:
+            for question, answer in answers.items():
+                terminal.until(question)
+                if stops and question == "Public address":
+                    terminal.type("\x03")
+                    assert terminal.ended() == Exit.INTERRUPTED
+                    assert not folder.exists()
+                    break
+                terminal.type(f"{answer}\r")
+            else:
+                terminal.until("Its address is https://bot.example.com/hooks/github.")
+                terminal.until("y or n)?")
+                terminal.type("\x03")
+                assert terminal.ended() == Exit.INTERRUPTED
+    secret = (folder / "hooks.secrets" / "github").read_text().strip()
+    assert len(secret) == 48
+    assert secret not in terminal.shown
+    assert "COGENCY_HTTP=127.0.0.1:8070" in (folder / ".env").read_text()
+    assert 'preset = "github"' in (folder / "hooks.toml").read_text()
+
+
 async def test_with_nothing_set_in_the_environment_nothing_is_written_and_the_reason_is_told(tmp_path: Path) -> None:
     environment = {"PATH": os.defpath, "HOME": str(tmp_path), "LANG": "C.UTF-8"}
     ran = await asyncio.to_thread(command, tmp_path, environment, "init", "--yes", typed="")

@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 
 from agent.errors import SettingsError
 from agent.providers.catalog import ENDPOINTS
+from bot.app.from_settings import http_address
 from bot.app.settings import load_settings
 from bot.settings.sources import read_dotenv
 from bot.setup.services import Services
 from bot.setup.wizard import set_up, set_up_from, with_changes, wrapped, write
+from bot.webhooks.presets import presets
+from bot.webhooks.settings import hooks_of
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock
@@ -343,6 +346,53 @@ async def test_who_can_ask_and_what_it_costs_is_asked_and_wrong_ids_are_asked_ag
     assert load_settings({}, dotenv).access.allow == frozenset()
 
 
+@pytest.mark.slow
+async def test_a_webhook_is_added_with_its_secret_in_a_file_and_the_settings_that_it_needs(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    async with FakeSlack(FastClock()) as slack:
+        person = Person(
+            *ON_SLACK, ("6. Webhooks", "y"), ("Which program", "99"), ("Which program", "Alertmanager"),
+            ("ID of the channel", "#alerts"), ("ID of the channel", "C0123456789"), ("where the bot receives", "8070"),
+            ("where the bot receives", "127.0.0.1:8070"), ("Public address", "http://bot.example.com"),
+            ("Public address", "https://bot.example.com"), ("Start it now", "n"),
+        )  # fmt: skip
+        await set_up(person, dotenv, everywhere(slack), random=lambda count: b"\x07" * count)
+        assert not person.answers
+        settings = load_settings({}, dotenv, is_own_file=True)
+        hook = hooks_of(settings.webhooks, settings.webhook_variables)["alertmanager"]
+        assert (hook.channel, hook.revealed) == ("slack:C0123456789", ["07" * 24])
+        assert http_address(settings) == "https://bot.example.com"
+        assert "Its address is https://bot.example.com/hooks/alertmanager." in person.heard
+        assert presets()["alertmanager"].setup in person.heard
+        assert str(tmp_path / "hooks.secrets" / "alertmanager") in person.heard
+        assert "07" * 24 not in person.heard + dotenv.read_text() + (tmp_path / "hooks.toml").read_text()
+        again = Person(
+            ("6. Webhooks", "y"), ("Which program", "stripe"), ("ID of the channel", "slack:C0123456789"),
+            ("Paste the secret", "wrong secret"), ("Paste the secret", "whsec_0123456789abcdef"), ("Start it now", "n"),
+        )  # fmt: skip
+        await set_up(again, dotenv, everywhere(slack))
+        assert not again.answers
+        hooks = hooks_of(load_settings({}, dotenv, is_own_file=True).webhooks, {})
+        assert {name: hook.preset for name, hook in hooks.items()} == {
+            "alertmanager": "alertmanager",
+            "stripe": "stripe",
+        }
+        assert hooks["stripe"].revealed == ["whsec_0123456789abcdef"]
+
+
+async def test_a_webhook_that_cannot_be_added_leaves_the_settings_as_they_were(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    (tmp_path / "hooks.toml").write_text("no table", encoding="utf-8")
+    async with FakeSlack(FastClock()) as slack:
+        person = Person(
+            *ON_SLACK, ("6. Webhooks", "y"), ("ID of the channel", "slack:C0123456789"), ("Start it now", "n")
+        )
+        await set_up(person, dotenv, everywhere(slack))
+    assert "No webhook was added." in person.heard
+    assert "is not valid TOML" in person.heard
+    assert not [name for name in read_dotenv(dotenv) if "HTTP" in name or "WEBHOOKS" in name]
+
+
 def with_systemd(folder: Path, restart: tuple[int, str] = (0, "")) -> tuple[ServiceManagers, Services]:
     managers = ServiceManagers(folder / "bin")
     managers.add("systemctl", {"--user restart": restart})
@@ -356,7 +406,7 @@ async def test_a_service_is_shown_before_it_is_written_and_gets_what_only_the_en
     managers, services = with_systemd(tmp_path)
     async with FakeSlack(FastClock()) as slack:
         environ = {**everywhere(slack), "SLACK_APP_TOKEN": APP_TOKEN, "SLACK_BOT_TOKEN": BOT_TOKEN}
-        person = Person(("Enter a number", "rehearsal"), ("2. Slack", "y"), ("6. Service", "y"))
+        person = Person(("Enter a number", "rehearsal"), ("2. Slack", "y"), ("7. Service", "y"))
         assert not await set_up(person, dotenv, environ, services), "it runs already"
     file = tmp_path / ".config/systemd/user/cogency.service"
     shown, _, consented = person.heard.partition("Write the file and run the commands")
@@ -369,11 +419,11 @@ async def test_a_service_is_shown_before_it_is_written_and_gets_what_only_the_en
     assert BOT_TOKEN not in person.heard
 
 
-@pytest.mark.parametrize("answer", [("6. Service", "n"), ("Write the file", "n")])
+@pytest.mark.parametrize("answer", [("7. Service", "n"), ("Write the file", "n")])
 async def test_without_consent_no_service_is_written(tmp_path: Path, answer: tuple[str, str]) -> None:
     managers, services = with_systemd(tmp_path)
     async with FakeSlack(FastClock()) as slack:
-        person = Person(*ON_SLACK, answer, ("6. Service", "y"), ("Start it now", "n"))
+        person = Person(*ON_SLACK, answer, ("7. Service", "y"), ("Start it now", "n"))
         assert not await set_up(person, tmp_path / ".env", everywhere(slack), services)
     assert not (tmp_path / ".config").exists()
     assert {call for call in managers.calls if "show-environment" not in call} == set()
@@ -384,7 +434,7 @@ async def test_without_consent_no_service_is_written(tmp_path: Path, answer: tup
 async def test_a_service_that_does_not_start_says_why_and_where_its_log_is(tmp_path: Path) -> None:
     _, services = with_systemd(tmp_path, (1, "Job for cogency.service failed."))
     async with FakeSlack(FastClock()) as slack:
-        person = Person(*ON_SLACK, ("6. Service", "y"), ("Start it now", "n"))
+        person = Person(*ON_SLACK, ("7. Service", "y"), ("Start it now", "n"))
         assert not await set_up(person, tmp_path / ".env", everywhere(slack), services)
     assert "Job for cogency.service failed." in person.heard
     assert "Its log: journalctl" in person.heard
