@@ -6,7 +6,7 @@ Rules
   A finished job is deleted: its payload may hold people's words.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from dataclasses import replace as replace_fields
 from datetime import datetime, timedelta
@@ -115,6 +115,11 @@ def late(connection: Connection, now: datetime) -> dict[str, timedelta]:
     return {kind: now - first for kind, first in connection.execute(due.group_by(job.c.kind))}
 
 
+def due_topic(kind: str) -> str:
+    """The topic of `after_commit` for jobs of this kind that someone waits for."""
+    return f"job {kind}"
+
+
 class SqlJobs(SqlStore):
     late = reads(late)
     cancel = writes(cancel)
@@ -126,6 +131,11 @@ class SqlJobs(SqlStore):
     ) -> None:
         values = {"payload": payload, "run_at": run_at, "person": person, "conversation": conversation}
         await self.database.write(schedule, kind, key, values)
+
+    def on_due(self, kind: str, listener: Callable[[], None]) -> Callable[[], None]:
+        topic, commits = due_topic(kind), self.database.commits
+        commits.listen(topic, listener)
+        return lambda: commits.ignore(topic, listener)
 
     async def renew(self, job: Job, now: datetime, lease: timedelta) -> None:
         await self.database.write(renew, job, now + lease)

@@ -42,8 +42,8 @@ from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
 from agent.stored_messages import Author
 from agent.turn_records import Closing
 from store import preferences
-from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
-from store.job_queue import job
+from store.databases.database import SqlStore, StorableText, UtcDateTime, after_commit, in_order, reads, writes
+from store.job_queue import due_topic, job
 from store.json_columns import json_text
 from store.json_lists import ids_in
 from store.message_tables import message
@@ -96,6 +96,8 @@ FORGOTTEN_KEY: Final = "forgotten"
 
 # Statements are built once: building one takes longer than running it. Values are passed at execution.
 _ENABLED: Final = sa.select(webhook.c.name, webhook.c.events, webhook.c.places).where(webhook.c.disabled.is_(None))
+# For a statement that is executed anyway: without rows, nothing else is read.
+HAS_ROWS: Final = sa.exists(_ENABLED)
 _NEW: Final = sa.insert(delivery)
 _EVENTS: Final = frozenset(OutgoingEvent)
 _JOB_WAITS: Final = sa.select(job.c.id).where(
@@ -157,9 +159,11 @@ def _ensure_job(connection: sa.Connection, kind: str, key: str, run_at: datetime
     if connection.execute(_JOB_WAITS, {"its_kind": kind, "its_key": key}).first() is None:
         values = {"kind": kind, "key": key, "payload": "", "run_at": run_at, "person": "", "conversation": ""}
         connection.execute(_NEW_JOB, values)
+        after_commit(connection, due_topic(kind))
 
 
 def turn_finished(connection: sa.Connection, number: int, asked: Incoming, closing: Closing, now: datetime) -> None:
+    """Called only if there are rows (HAS_ROWS)."""
     audience = label(asked.place.audience)
     place = place_ids(asked.source, asked.channel, audience)
     rows = [row for row in _subscriptions(connection) if row.wants(OutgoingEvent.TURN_FINISHED, place)]

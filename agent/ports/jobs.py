@@ -4,6 +4,7 @@ The `owner` of a job is a worker's id. Every call of the store may raise StoreEr
 may work later.
 """
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -45,6 +46,12 @@ class Jobs(Protocol):
 
     async def postpone(self, job: Job, run_at: datetime) -> None:
         """Try again later. If a newer job of its kind and key waits already, that one replaces both."""
+        ...
+
+    def on_due(self, kind: str, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` when this process has added a job of this kind that someone waits for: others are found by
+        looking now and then. Returns what ends that.
+        """
         ...
 
     async def late(self, now: datetime) -> dict[str, timedelta]:

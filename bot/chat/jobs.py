@@ -7,7 +7,7 @@ pause that doubles each time, and given up after `max_attempts`.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
@@ -28,7 +28,7 @@ Handler: TypeAlias = Callable[[Job], Awaitable[None]]
 @dataclass(frozen=True, slots=True)
 class JobLimits:
     sweep_s: float = 5.0
-    """How often to look for due jobs: no person waits for them."""
+    """How often to look for due jobs: of most kinds, nobody waits for one."""
     lease: timedelta = timedelta(minutes=2)
     """How long a worker that stopped keeps its job; the lease is renewed while the handler works."""
     first_retry: timedelta = timedelta(minutes=1)
@@ -60,16 +60,20 @@ class JobWorker:
         self._owner = owner
         self._limits = limits
         self._telemetry = telemetry
+        self._due = asyncio.Event()
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[None, None]:
         """Run due jobs until the block ends; a job that is interrupted waits for the next start."""
-        worker = asyncio.create_task(self._serve())
-        try:
-            yield
-        finally:
-            worker.cancel()
-            await asyncio.gather(worker, return_exceptions=True)
+        with ExitStack() as stack:
+            for kind in self._handlers:
+                stack.callback(self._jobs.on_due(kind, self._due.set))
+            worker = asyncio.create_task(self._serve())
+            try:
+                yield
+            finally:
+                worker.cancel()
+                await asyncio.gather(worker, return_exceptions=True)
 
     async def work(self) -> bool:
         """Run the next due job; return False if there is none. Raises StoreError."""
@@ -96,12 +100,26 @@ class JobWorker:
 
     async def _serve(self) -> None:
         while True:
+            self._due.clear()
             try:
                 while await self.work():
                     pass
             except StoreError as error:
                 log.log(severity(error), "jobs could not be run; retrying: %s", error)
-            await self._clock.sleep(self._limits.sweep_s)
+                await self._clock.sleep(self._limits.sweep_s)
+            else:
+                await self._wait()
+
+    async def _wait(self) -> None:
+        """Wait until it is time to look for due jobs, or one was added."""
+        pausing = asyncio.create_task(self._clock.sleep(self._limits.sweep_s))
+        added = asyncio.create_task(self._due.wait())
+        try:
+            await asyncio.wait({pausing, added}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            pausing.cancel()
+            added.cancel()
+            await asyncio.gather(pausing, added, return_exceptions=True)
 
     async def _run_handler(self, job: Job) -> bool:
         try:

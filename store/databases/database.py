@@ -13,7 +13,7 @@ Rules
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Collection, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -55,13 +55,14 @@ class Database(Protocol):
     """Runs work in transactions. Every method raises StoreError with one sentence.
 
     `where`: its address for messages to people, without user name and password. `is_shared`: other processes may write
-    to it at the same time. `files`: None if a server has them.
+    to it at the same time. `files`: None if a server has them. `commits`: hears what work announces (`after_commit`).
     """
 
     where: str
     is_shared: bool
     files: DatabaseFiles | None
     outages: "OutageLog"
+    commits: "CommitListeners"
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         """Run `work` on one snapshot."""
@@ -88,6 +89,41 @@ class Database(Protocol):
     async def close(self) -> None:
         """Wait for running work, then close the connections. Later work raises StoreError."""
         ...
+
+
+_ANNOUNCED: Final = "cogency.announced"
+
+
+def after_commit(connection: Connection, topic: str) -> None:
+    """Tell the listeners of this topic in this process once the transaction is committed."""
+    announced: set[str] = connection.info.setdefault(_ANNOUNCED, set[str]())
+    announced.add(topic)
+
+
+def announced(connection: Connection) -> Collection[str]:
+    """Return what the work on this connection has announced, and forget it."""
+    topics: Collection[str] = connection.info.pop(_ANNOUNCED, ())
+    return topics
+
+
+@dataclass(slots=True)
+class CommitListeners:
+    """Listeners for what was committed in this process. A caller that was cancelled meanwhile tells nobody: listeners
+    look for themselves now and then.
+    """
+
+    _listeners: dict[str, set[Callable[[], None]]] = field(default_factory=dict[str, set[Callable[[], None]]])
+
+    def listen(self, topic: str, callback: Callable[[], None]) -> None:
+        self._listeners.setdefault(topic, set()).add(callback)
+
+    def ignore(self, topic: str, callback: Callable[[], None]) -> None:
+        self._listeners.get(topic, set()).discard(callback)
+
+    def tell(self, topics: Collection[str]) -> None:
+        for topic in topics:
+            for callback in self._listeners.get(topic, ()):
+                callback()
 
 
 def is_postgresql(connection: Connection) -> bool:

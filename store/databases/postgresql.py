@@ -20,7 +20,7 @@ Rules
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from enum import Enum, auto
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
@@ -168,6 +168,7 @@ class PostgresDatabase:
     def __init__(self, url: str, replica_url: str = "") -> None:
         database.quieten()
         self.outages = database.OutageLog()
+        self.commits = database.CommitListeners()
         self._url = f"postgresql://{url.partition('://')[2]}"
         self.where = place_of(self._url)
         self.is_shared = True
@@ -309,25 +310,27 @@ class PostgresDatabase:
     async def _run(self, lock: TextClause | None, work: Callable[[Connection], T], *, is_long: bool = False) -> T:
         kind = database.OutageKind.READ if lock is None else database.OutageKind.WRITE
         with self.outages.noting(kind):
-            result, shows_health = await self._retry(lock, work, is_long=is_long)
+            result, shows_health, announced = await self._retry(lock, work, is_long=is_long)
         if shows_health:
             self.outages.note_success(kind)
+        self.commits.tell(announced)
         return result
 
     async def _retry(
         self, lock: TextClause | None, work: Callable[[Connection], T], *, is_long: bool
-    ) -> tuple[T, bool]:
-        """The result of `work`; and whether it only read, or has changed something."""
+    ) -> tuple[T, bool, Collection[str]]:
+        """The result of `work`; whether it only read, or has changed something; and what it announced."""
         begun = False
 
-        def locked(connection: Connection) -> tuple[T, bool]:
+        def locked(connection: Connection) -> tuple[T, bool, Collection[str]]:
             nonlocal begun
             if lock is None:
-                return work(connection), True
+                return work(connection), True, ()
             connection.execute(lock)
             begun = True
             result = work(connection)
-            return result, self.outages.lasts and bool(connection.execute(_HAS_WRITTEN).scalar_one())
+            has_written = self.outages.lasts and bool(connection.execute(_HAS_WRITTEN).scalar_one())
+            return result, has_written, database.announced(connection)
 
         tries = 0
         while True:

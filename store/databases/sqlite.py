@@ -14,12 +14,13 @@ import shutil
 import sqlite3
 import stat
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, TypeVar, cast
+from typing import Concatenate, Final, Generic, ParamSpec, TypeVar, cast
 
 import aiosqlite
 from filelock import BaseFileLock, FileLock, Timeout
@@ -29,7 +30,7 @@ from sqlalchemy.exc import DBAPIError
 from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreUnavailable
 from agent.machine import place_of, sqlite_path
-from store.databases.database import DatabaseFiles, OutageKind, OutageLog, quieten
+from store.databases.database import CommitListeners, DatabaseFiles, OutageKind, OutageLog, announced, quieten
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,6 +46,15 @@ PRAGMA secure_delete = ON;
 PRAGMA temp_store = MEMORY;
 """
 # Some builds turn secure_delete off: deleted words would stay in the file. Sorting to disk would copy words there.
+
+
+@dataclass(frozen=True, slots=True)
+class _Done(Generic[T]):
+    """A transaction's result, whether it has changed anything, and what it announced (`after_commit`)."""
+
+    result: T
+    changed: bool
+    announced: Collection[str]
 
 
 class _Connections:
@@ -70,8 +80,8 @@ class _Connections:
 
     def start(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
-    ) -> Future[tuple[T, bool]]:
-        """Run `work` in one transaction; returns its result, and whether it has changed anything.
+    ) -> Future[_Done[T]]:
+        """Run `work` in one transaction.
 
         It runs on one thread: changing threads for each statement takes longer than all statements together.
         """
@@ -85,10 +95,10 @@ class _Connections:
 
     def start_unchecked(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
-    ) -> Future[tuple[T, bool]]:
+    ) -> Future[_Done[T]]:
         """As `start`, while SQLite checks no foreign keys."""
 
-        def run() -> tuple[T, bool]:
+        def run() -> _Done[T]:
             self._set_foreign_keys("OFF")
             try:
                 return self._transaction(work, *args, **options)
@@ -109,14 +119,15 @@ class _Connections:
 
     def _transaction(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
-    ) -> tuple[T, bool]:
+    ) -> _Done[T]:
         self._check()
         with self._engine.begin() as connection:
             driver = cast("sqlite3.Connection", connection.connection.driver_connection)
             # Not as an event of SQLAlchemy's: with one listener, each statement looks for others, a third of its time.
             driver.execute(self._begin_with)
             before = driver.total_changes
-            return work(connection, *args, **options), driver.total_changes != before
+            result = work(connection, *args, **options)
+            return _Done(result, driver.total_changes != before, announced(connection))
 
     def _prepare(self, driver: sqlite3.Connection, _: object) -> None:
         try:
@@ -248,6 +259,7 @@ class SqliteDatabase:
         self.is_shared = False
         self.files: DatabaseFiles | None = self
         self.outages = OutageLog()
+        self.commits = CommitListeners()
         self._lock = lock
         self._file = file
         self._patience_s = patience_s
@@ -256,19 +268,20 @@ class SqliteDatabase:
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         async with self._outcome(OutageKind.READ, self._readers.start(work, *args, **options)) as outcome:
-            result, _ = await outcome
+            done = await outcome
         self.outages.note_success(OutageKind.READ)
-        return result
+        return done.result
 
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self.read(work, *args, **options)  # all work runs on threads
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         async with self._outcome(OutageKind.WRITE, self._writer.start(work, *args, **options)) as outcome:
-            result, changed = await outcome
-        if changed:
+            done = await outcome
+        if done.changed:
             self.outages.note_success(OutageKind.WRITE)
-        return result
+        self.commits.tell(done.announced)
+        return done.result
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self.write(work, *args, **options)  # there is one writer
@@ -278,8 +291,8 @@ class SqliteDatabase:
     ) -> T:
         # SQLite changes a table by copying it and dropping the original, which must not delete what refers to its rows.
         async with self._outcome(OutageKind.WRITE, self._writer.start_unchecked(work, *args, **options)) as outcome:
-            result, _ = await outcome
-        return result
+            done = await outcome
+        return done.result
 
     async def checkpoint(self) -> bool:
         path = self.path

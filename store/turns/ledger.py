@@ -82,6 +82,7 @@ _HELD: Final = sa.update(turn).where(
     turn.c.id == sa.bindparam("held"), turn.c.epoch == sa.bindparam("held_epoch"), turn.c.state == RUNNING
 )
 _ANY_WAITING: Final = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(1)
+_AFTER: Final = sa.select(sa.exists(_ANY_WAITING), outbox.HAS_ROWS)  # What a finished turn needs to know, at once
 _SHARED_PLACE: Final = sa.select(message.c.place).where(
     message.c.id == sa.bindparam("question"), sharing.shares(sa.bindparam("shared"), message.c.person)
 )
@@ -200,8 +201,10 @@ def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: Ind
     # A message that arrives now either sees that the turn has ended, or is seen by the query below.
     in_order(connection, claim.incoming.conversation)
     asked = _end(connection, claim, closing, reply, now)
-    outbox.turn_finished(connection, claim.turn, asked, closing, now)
-    return connection.execute(_ANY_WAITING).first() is not None
+    waits, has_receivers = connection.execute(_AFTER).one()
+    if has_receivers:
+        outbox.turn_finished(connection, claim.turn, asked, closing, now)
+    return bool(waits)
 
 
 def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> Incoming:

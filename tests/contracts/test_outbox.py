@@ -107,6 +107,26 @@ async def test_a_finished_turn_waits_for_each_row_with_ids_and_counts_and_no_wor
     assert (await jobs(store), await jobs(store, "bill")) == (["thread"], ["thread"])
 
 
+async def test_whoever_delivers_hears_of_an_event_once_it_is_stored_and_of_none_that_is_not(store: Store) -> None:
+    await subscribed(store, "crm")
+    heard = list[str]()
+    ends = [store.jobs.on_due(job_kind(row), lambda row=row: heard.append(row)) for row in ("crm", "bill")]
+    claim = await finished(store, said("one"))
+    assert heard == ["crm"]
+    with pytest.raises(LeaseLost):
+        await store.ledger.finish(replace(claim, epoch=claim.epoch + 1), Closing(Outcome.ANSWERED, "!"), NOW)
+    await finished(store, said("two"))
+    assert heard == ["crm"], "a job of this conversation waits already"
+    assert await jobs(store) == ["thread"]
+    await finished(store, said("three"))
+    assert heard == ["crm", "crm"]
+    for end in ends:
+        end()
+    await jobs(store)
+    await finished(store, said("four"))
+    assert len(heard) == 2
+
+
 async def test_without_a_row_or_in_another_place_or_for_another_event_nothing_is_stored(store: Store) -> None:
     await finished(store, said("one"))
     await subscribed(store, "crm", events=frozenset({OutgoingEvent.FORGOTTEN}))

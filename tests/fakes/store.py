@@ -30,7 +30,7 @@ from agent.stored_messages import Author, StoredMessage
 from agent.turn_records import Accepted, Claim, Claiming, Closing
 from store import conversations, row_mapping
 from store.conversations import SqlConversations
-from store.databases.database import Database, DatabaseFiles, OutageLog
+from store.databases.database import CommitListeners, Database, DatabaseFiles, OutageLog, announced
 from store.databases.sqlite import store_error
 from store.engine import Prepared, Store, prepare, store_on
 from store.erased_ids import ErasedIds
@@ -112,6 +112,7 @@ class DatabaseInMemory:
 
     def __init__(self) -> None:
         self.outages = OutageLog()
+        self.commits = CommitListeners()
         self._connection = _engine.connect()
         self.files: DatabaseFiles | None = BytesInMemory(self._connection)
         self._driver = _driver(self._connection)
@@ -121,9 +122,11 @@ class DatabaseInMemory:
         try:
             with self._connection.begin():
                 self._driver.execute("BEGIN")  # as on a file: `store.databases.sqlite`
-                return work(self._connection, *args, **options)
+                result = work(self._connection, *args, **options)
         except (DBAPIError, sqlite3.Error) as error:
             raise store_error(error, None) from error
+        self.commits.tell(announced(self._connection))
+        return result
 
     def look(self, work: Callable[[Connection], T]) -> T:
         """Return the last result, unless a row was written since: waiting tests look after each event."""

@@ -31,6 +31,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.webhook_receiver import SECRET, ReceivedWebhook
+from tests.patience import PATIENCE_S
 
 NOT = NotReceived("no answer")
 TEAM = Place(TeamAudience("test"), within_team="test")
@@ -153,6 +154,15 @@ def test_every_event_arrives_at_least_once_and_in_the_order_of_its_key(
         assert all(ids[request.id] == request.body for request in made.receiver.requests)
 
     asyncio.run(run())
+
+
+async def test_an_event_leaves_as_soon_as_it_is_stored() -> None:
+    at = await bench(lambda _: Received())
+    async with at.worker.serving(), asyncio.timeout(PATIENCE_S):  # on a clock that does not move
+        for number in range(3):
+            await at.finish(said("where?", conversation=f"{number}"))
+            while len(at.receiver.got) <= number:  # noqa: ASYNC110 -- no event reports that it has come
+                await asyncio.sleep(0)
 
 
 async def test_one_that_never_arrives_is_given_up_after_a_day_and_those_behind_it_follow() -> None:
