@@ -472,8 +472,10 @@ def _webhook(talk: Dialogue, draft: _Draft, dotenv: Path, random: Callable[[int]
         talk.say(setup_texts.INIT_HOOK_FAILED.format(error=error))
         draft.changes = before
         return
-    told = {"name": name, "file": added.file, "setup": sender.setup, "address": address, "at": added.secret_file}
-    talk.say(setup_texts.INIT_HOOK_ADDED.format(**told))
+    told = setup_texts.INIT_HOOK_ADDED.format(
+        name=name, file=added.file, setup=sender.setup, address=address, at=added.secret_file
+    )
+    talk.say(told)
 
 
 def _sender(talk: Dialogue, known: Sequence[str]) -> str:
