@@ -15,7 +15,8 @@ from agent.patterns import compile_later
 MANNER: Final = (cues.TURNED, cues.STOPPED, cues.ADDED, cues.WHEN, cues.STARTS, cues.COMPARED)
 # A hyphen separates clauses only between blanks; conjunctions only where a new clause is likelier than a list.
 _CLAUSE: Final = compile_later(
-    r"[,;:()–—，；、。]+|\s-\s|\b(?:and|but|so|und|aber|sondern|et|mais|donc|y|pero|sino|e|mas|и|но|а)\b"
+    r"[,;:()–—，；、。]+|\s-\s"
+    r"|(?<!['’])\b(?:and|but|so|und|aber|sondern|et|mais|donc|y(?! (?:est|a)\b)|pero|sino|e|mas|и|но|а)\b"
 )
 UNSPACED: Final = compile_later("[\u3040-\u30ff\u3400-\u9fff]")
 _LAST_VOWEL: Final = compile_later("[aeoáéíóúâêô]$")

@@ -68,6 +68,7 @@ from agent.memory.statements import (
     stem,
     without,
 )
+from agent.memory.succession import names_successor
 from agent.memory.told import Told
 
 # Kinds of values that stand for one: a date for a weekday, a code for a number
@@ -130,6 +131,16 @@ def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> boo
     if any(speaks_against(pair) for speaks_against in _SIGNS if speaks_against not in _DOUBTS):
         return False
     return _is_news(pair) and sum(is_doubtful(pair) for is_doubtful in _DOUBTS) <= pair.has_telling_key
+
+
+def succeeds(older: Told, newer: Told) -> bool:
+    """Return whether the newer one names the old value as over and another in its place, and is not about somebody
+    else's, nor of the past.
+    """
+    if not names_successor(older, newer):
+        return False
+    pair = compared(older, newer)
+    return not (_begins_with_another_of_ours(pair) or _is_reversed(pair))
 
 
 def may_share_attribute(older: Told, newer: Told) -> bool:
@@ -378,7 +389,7 @@ def _holds_at_another_time(pair: Pair) -> bool:
     times = [_parts_of_time(side.said) for side in (older, newer)]
     if times[1] - times[0] and not (by_kind(older.words).keys() & lexicon.DAYLIKE or _tells_when_made(pair)):
         return True
-    if has_any(newer.said, (cues.RETURN,)) and not has_any(older.said, (cues.RETURN,)):
+    if any(has_any(newer.said, (cue,)) and not has_any(older.said, (cue,)) for cue in (cues.RETURN, cues.STANDS_IN)):
         return True
     if _is_on_another_day(pair) or _holds_next_time(pair):
         return True

@@ -26,8 +26,10 @@ _DAYS_AND_MONTHS: Final = (
     r"|août|septembre|octobre|novembre|décembre|lunes|martes|miércoles|jueves|viernes|enero|febrero|marzo|abril|mayo"
     r"|junio"
     r"|julio|agosto|septiembre|octubre|noviembre|diciembre|lunedì|martedì|mercoledì|giovedì|venerdì|gennaio|febbraio"
-    r"|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre|segunda|terça|quarta|quinta|sexta|janeiro|fevereiro|março"
-    r"|maio|junho|julho|setembro|outubro|dezembro|maandag|dinsdag|woensdag|donderdag|vrijdag|januari|februari|maart|mei"
+    r"|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre|segunda|terça|quarta|quinta|sexta|janeiro|fevereiro"
+    r"|março"
+    r"|maio|junho|julho|setembro|outubro|dezembro|maandag|dinsdag|woensdag|donderdag|vrijdag|januari|februari|maart"
+    r"|mei"
 )
 # Something became different. A word that also tells of a single event ("bought") is none of these.
 TURNED: Final = compile_later(
@@ -49,7 +51,8 @@ TURNED: Final = compile_later(
         rf"|(?:seit|sinds|depuis|desde|dal|da) (?:le |el |a )?(?:kurzem|heute|gestern|{_DAYS_AND_MONTHS})"
         r"|gekürzt|aufgestockt|angehoben|herabgesetzt|halbiert|verdoppelt|gelegt|vorverlegt|vorgezogen|verkauft"
         r"|ausgezogen"
-        r"|eingezogen|umgestellt|ersetzt|abgelöst|verspätet|gekündigt|befördert|geworden|gegangen|letztlich|schließlich"
+        r"|eingezogen|umgestellt|ersetzt|abgelöst|verspätet|gekündigt|befördert|geworden|gegangen|letztlich"
+        r"|schließlich"
         r"|am ende"
         r"|nun doch|erst am|erst um|in rente|aufgegeben|aufgehört|abgeschafft|umbenannt|umgezogen|nachfolger(?:in)?"
         # French
@@ -72,7 +75,8 @@ TURNED: Final = compile_later(
         r"|(?:sono|siamo) passat[oaie]"
         r"|ormai|alla fine|lasciat[oa]|vendut[oa]|smesso|da (?:oggi|ieri|lunedì|gennaio)|a partire da|diventat[oa]"
         r"|promoss[oa]"
-        r"|rinominat[oa]|salit[oaie]|sces[oaie]|ridott[oaie]|raddoppiat[oaie]|licenziat[oa]|abbandonat[oa]|adottat[oa]"
+        r"|rinominat[oa]|salit[oaie]|sces[oaie]|ridott[oaie]|raddoppiat[oaie]|licenziat[oa]|abbandonat[oa]"
+        r"|adottat[oa]"
         # Dutch
         r"|sinds (?:kort|vandaag|gisteren|januari|maandag)|uiteindelijk|toch|verkocht|gestopt|opgezegd|geworden"
         r"|gepromoveerd"
@@ -116,13 +120,149 @@ LEFT: Final = compile_later(
         r"卖[了掉]|退[了掉出]|放弃|売っ|売り|辞め|やめ",
     )
 )
+# Somebody or something left for good, or is not what it was: besides `LEFT`, in nouns and particles, too
+GONE: Final = compile_later(
+    _any_of(
+        r"leav(?:es|ing)|departure|departed|resign(?:ed|s|ation)|retire(?:d|s|ment)|stepp?(?:ed|ing) down"
+        r"|(?:is|are) gone"
+        r"|is (?:dead|history|over|out)|ditch(?:ed|ing)?|dump(?:ed|ing)?|drop(?:ped|ping)?|abandon(?:ed|ing)?"
+        r"|scrap(?:ped|ping)?|decommission(?:ed|ing)?|deprecat(?:ed|ing)|sunset(?:ted)?|phas(?:ed|ing) out"
+        r"|shut(?:ting)? down|(?:got|getting) rid of"
+        r"|(?:moved|moving|migrated|migrating|came|coming) (?:off|away from|out of)"
+        r"|hand(?:ed|ing) (?:over|off)|passed (?:away|on)|closed (?:down|its doors)|went bust|out of business|fired"
+        r"|let go"
+        r"|no more|is no more|a thing of the past|tak(?:es|en|ing)? over from|took over from|died|cancell?ed"
+        # German
+        r"|verlässt|ausgeschieden|ausgestiegen|ausstieg|weggang|abgang|abschied|in rente|im ruhestand|pensioniert"
+        r"|weg von"
+        r"|(?:ist|sind) (?:weg|raus|passé|geschichte|tot)|abgeschaltet|abgeschafft|eingestellt|abgelöst|ersetzt"
+        r"|gegangen"
+        r"|aufgehört|losgeworden|rausgeflogen|entlassen|gestorben|plattgemacht|geschlossen|abgekündigt"
+        # French
+        r"|partie?s?|départ|démissionn(?:é|e|er)|retraite|abandonnée?s?|lâchée?s?|larguée?s?|virée?s?|remplacée?s?"
+        r"|arrêtée?s?|supprimée?s?|débranchée?s?|fermée?s?|décédée?|mort|dit adieu|c['’]est fini"
+        # Spanish
+        r"|se fue|se ha ido|se march(?:ó|a)|marchado|salida|salió|jubil(?:ó|ado|ada|ación)|abandon(?:amos|ó|ado)"
+        r"|dej(?:ó|amos|ado|é)|quitamos|quitado|elimin(?:amos|ado)|adiós a|despid(?:ió|ieron)|despedid[oa]|renunció"
+        r"|cerr(?:ó|ado)|falleció|dimitió|retirado"
+        # Portuguese
+        r"|saí(?:da|mos)?|saiu|saíram|larg(?:ou|amos)|abandon(?:amos|ou)|demitid[oa]|demitiu|pediu demissão"
+        r"|aposent(?:ou|ado|ada|adoria)|deix(?:ou|amos|ei)|encerr(?:ou|ado|ada|amos)|desativad[oa]|fechou|morreu"
+        r"|adeus ao"
+        # Italian
+        r"|andat[oa] via|se n['’]è andat[oa]|dimess[oa]|dimission[ei]|in pensione|uscit[oa]|mollat[oaie]"
+        r"|abbandonat[oaie]"
+        r"|lasciat[oaie]|licenziat[oa]|chius[oaie]|dismess[oaie]|eliminat[oaie]|addio a|mort[oa]"
+        # Dutch
+        r"|vertrekt|vertrek|met pensioen|weg (?:bij|van)|afscheid|gestopt met|afgeschaft|vervangen|overleden"
+        r"|ontslagen"
+        r"|uitgefaseerd|gesloten"
+        # Russian
+        r"|уш[её]л|ушла|ушли|уволил(?:ся|ась)|уход[ае]?|отказались от|бросили|перестал[аи]?|закрыл(?:и|ся|ась)"
+        r"|на пенси[юи]|убрали|расстались|умер(?:ла)?",
+        r"离开|离职|辞职|辞了|退休|退了|退租|弃用|停用|换掉|不用了|走了|卖了|关了|下线|辞め|退職|卒業|離れ|やめ|退任|異動|解約|廃止|引退|去り|閉店|手放",
+    )
+)
+# What was said before is taken back
+WITHDRAWN: Final = compile_later(
+    _any_of(
+        r"(?:scrap|scratch|forget|ignore|disregard|strike)(?= (?:what|that|my|the|all|everything|about)\b)|i was off"
+        r"|misspoke|stand corrected|mixed (?:it|them|those|that) up|no,? wait"
+        r"|(?:isn|wasn)['’]t (?:right|true|correct)"
+        r"|vergiss(?:t)?|vergesst|streich(?:t|e)?|nehme? (?:ich )?(?:es |das )?zurück|stimm(?:t|te|ten) nicht"
+        r"|oubliez?|laissez? tomber|au temps pour moi|autant pour moi|bêtise|n['’]importe quoi"
+        r"|olvid(?:a|en|ad)|retiro lo dicho|metí la pata|no era así"
+        r"|esque(?:ce|çam|çam?)|retiro o que|falei besteira|dimentica(?:te)?|ritiro|mi sono sbagliat[oa]"
+        r"|lascia(?:te)? perdere"
+        r"|vergeet|забудь(?:те)?|беру слова назад|ошибся|ошиблась",
+        r"算了|忘了|收回|口误|撤回|忘れて|取り消",
+    )
+)
+# Somebody or something else is there now
+BY_ANOTHER: Final = compile_later(
+    _any_of(
+        r"(?:some(?:body|one)|something|somewhere) else(?:['’]s)?|jemand(?:em|en)? ander(?:e[nrms]?|s)|woanders"
+        r"|quelqu['’]un d['’]autre|ailleurs|alguien más|otra persona|outra pessoa|qualcun altro|iemand anders"
+        r"|кто-то другой",
+        r"别人|他人|ほかの人|他の人|別の人",
+    )
+)
+# A sentence that begins with the end of something: "since Ann's departure", "nach dem Weggang von Ann"
+BEGINS_WITH_END: Final = compile_later(
+    r"\W{0,3}(?:since|after|with|following|now that|seit|nach|mit|depuis|après|avec|desde|tras|después de|con|dopo"
+    r"|da|após|depois d[aeo]|com|sinds|na|met|после|с)\s[^,;.]{0,60}?"
+    r"(?:departure|resignation|retirement|exit|left|gone|closure|weggang|ausstieg|abgang|abschied|kündigung|rente|départ"
+    r"|démission|retraite|salida|marcha|renuncia|jubilación|saída|demissão|aposentadoria|uscita|partenza|dimissioni"
+    r"|pensionamento|vertrek|ontslag|pensioen|ухода|увольнения)\b"
+)
+# All that a clause says: "and not 5", "pas 5"
+NOT_IT: Final = compile_later(
+    r"^\W{0,3}(?:and |et |und |y |e |en |и )?(?:not|pas|nicht|no|non|não|niet|geen|не|kein\w{0,2})\b"
+    r"|^\W{0,3}(?:不是|ではなく|じゃなく)"
+)
+# Somebody is away
+AWAY: Final = compile_later(
+    _any_of(
+        r"(?:on|for|from) (?:a |his |her |their )?(?:vacations?|holidays?|leave|break|pto|sabbatical)"
+        r"|(?:maternity|paternity|parental|sick) leave|(?:out|off) sick|sick|ill|the flu|out of office|ooo"
+        r"|in hospital"
+        r"|for now|for the (?:moment|time being|day)|in the meantime"
+        # German
+        r"|(?:im|in den|in die|aus dem) (?:urlaub|ferien)|in elternzeit|krank\w{0,8}|vorerst|einstweilen|fürs erste"
+        # French
+        r"|en (?:vacances|congés?|arrêt)|malade|en attendant|pour (?:l['’]instant|le moment)"
+        # Spanish, Portuguese and Italian
+        r"|de (?:vacaciones|baja|permiso|férias|licença|folga)|enferm[oa]|por ahora|de momento|doente|por enquanto"
+        r"|in (?:ferie|vacanza|malattia|maternità|congedo)|malat[oa]|intanto|per (?:ora|adesso|il momento)"
+        # Dutch and Russian
+        r"|(?:met|op) (?:vakantie|verlof)|ziek|voorlopig|zolang|в отпуске|на больничном|болеет|заболел[аи]?|пока",
+        r"休假|病假|产假|出差|请假|生病|暂时|休暇|休み|出張|病気|とりあえず|当面|育休|産休",
+    )
+)
+# Somebody fills in for somebody
+STANDS_IN: Final = compile_later(
+    _any_of(
+        r"covers? for|covering for|filling in|fill(?:s|ed)? in|stand-?in|stand(?:s|ing)? in|interim|temporar(?:y|ily)"
+        r"|vertret(?:e|en|ung)|vertritt|springt ein|vorübergehend|übergangsweise|testweise|probeweise"
+        r"|intérim|provisoire\w{0,5}|dépann\w{1,3}|interin[oa]|provisional\w{0,5}|cubre a|cobre [oa]"
+        r"|l[oae] (?:sostituisce|sustituye)|[oa] substitui"
+        r"|provisori[oa]\w{0,5}|provvisori\w{1,6}|ad interim|waarnemend|valt in|tijdelijk|временно|замещает"
+        r"|подменяет",
+        r"临时|代班|代管|顶替|臨時|一時的|代理",
+    )
+)
+# It holds for a time that ends, or has not begun
+FOR_A_WHILE: Final = compile_later(
+    _any_of(
+        r"until|till|while|during|for (?:the )?rest of|early|tomorrow|trial|experiment\w{0,5}|back (?:on|in|next)"
+        r"|(?<!since )(?<!from )(?<!as of )(?<!starting )this (?:week|month|morning|afternoon)"
+        r"|(?:just|only) (?:for )?(?:today|tomorrow|this)|solange|währenddessen|während|bis|diese woche|morgen"
+        r"|nur heute"
+        r"|jusqu['’]\w{1,3}|pendant|cette semaine|demain|tant que|mientras|hasta|esta semana|mañana|enquanto|até"
+        r"|nesta semana|amanhã|fino a\w{0,3}|finché|questa settimana|domani|tot|deze week|morgen|на этой неделе|до",
+        r"这周|本周|明天|直到|期间|今週|明日|まで",
+    )
+)
+# It will be so
+WILL_BE: Final = compile_later(
+    _any_of(
+        r"will|won['’]t|gonna|(?:am|are|is|['’]s|['’]re|['’]m) (?:going to|leaving|moving|retiring|quitting|dropping)"
+        r"|next (?:week|month|quarter|year|spring|summer|autumn|fall|winter)|soon|eventually|some ?day|wird|werden"
+        r"|werde"
+        r"|nächste[nrsm]?|bald|irgendwann|verlässt|(?:va|vais|vas|allons|vont) \w{2,20}(?:er|ir|re)|bientôt"
+        r"|(?:voy|va|vamos|van) a|pronto|próxim[oa]|(?:vou|vai|vamos|vão) \w{2,20}[aei]r|em breve|prossim[oa]|presto"
+        r"|lascer(?:à|ò|emo)|zal|zullen|gaat|gaan|volgende?|binnenkort|будет|будем|скоро|следующ\w{2,3}",
+        r"将要?|即将|快要|打算|下[周个]|明年|予定|来週|来月|来年|もうすぐ",
+    )
+)
 # It adds to what was said, and ends nothing, besides `lexicon.ADDS`.
 ADDED: Final = compile_later(
     _any_of(
         r"(?:(?<!nur )noch|encore|nog|ancora|otr[oa]s|altr[ie]|outr[oa]s|ещ[её]) (?=\d)"
         r"|\d{1,6} (?:more|weitere|de plus|más"
         r"|in più|extra)"
-        r"|additional|extra|likewise|on top of that|both|ebenfalls|ebenso|genauso|gleichfalls|dazu|weitere[nrs]?|sowie"
+        r"|additional|extra|likewise|on top of that|both|ebenfalls|ebenso|genauso|gleichfalls|dazu|weitere[nrs]?"
+        r"|sowie"
         r"|noch ein(?:e[nmrs]?)?|en plus|de plus|encore un|encore une|pareillement|asimismo|aparte|igualmente"
         r"|(?<!\ba )otr[oa]s?"
         r"|igualmente|outr[oa]s?|altr[oaie]|pure|in più|in aggiunta|allo stesso modo|extra|eveneens|tevens|nog een"
@@ -136,14 +276,15 @@ ADDED: Final = compile_later(
 # Somebody else says or thinks so, or it is hearsay.
 REPORTS: Final = compile_later(
     _any_of(
-        r"thinks?(?<!i think)(?<!we think)|believes|says|said|claims?|claimed|guesses|reckons|suspects|assumes"
+        r"thinks?(?<!i think)(?<!we think)|believes|says|(?<!\bi )said|claims?|claimed|guesses|reckons|suspects"
+        r"|assumes"
         r"|expects|hopes"
         r"|heard|told (?:me|us)|according to|apparently|allegedly|supposedly|rumou?rs?|suggests|suggested"
         r"|proposes|proposed"
         r"|wants (?:the|it|us|me|to)|insists|wonders|predicts|argues|thought|mentioned"
         r"|meint|meinte|glaubt|glaubte|sagt|sagte|denkt|dachte|behauptet|vermutet|laut|angeblich|zufolge|hofft|möchte"
         r"|schlägt|schlug|erwartet|gehört|hält"
-        r"|pense|pensait|croit|croyait|dit|disait|affirme|suppose|prétend|d['’]après|selon|paraît|espère"
+        r"|pense|pensait|croit|croyait|(?<!j['’]ai )dit|disait|affirme|suppose|prétend|d['’]après|selon|paraît|espère"
         r"|propose|estime"
         r"|cree|creía|piensa|pensaba|dice|dijo|afirma|según|dicen|parece|espera|propone|supone|opina|asegura"
         r"|acha|achava|diz|disse|dizem|acredita|afirma|segundo|espera|propõe|supõe|parece"
@@ -189,14 +330,16 @@ SUPPOSES: Final = compile_later(
         r"|forse"
         r"|magari|sarebbe(?:ro)?|avre(?:i|mmo|bbe|bbero)|potre(?:i|mmo|bbe|bbero)|dovre(?:i|mmo|bbe|bbero)"
         r"|costerebbe(?:ro)?"
-        r"|[a-z]{2,20}(?:er|ir)e(?:i|mmo|bbe|bbero)|probabilmente|supponiamo|mettiamo che|penso che|credo che|può darsi"
+        r"|[a-z]{2,20}(?:er|ir)e(?:i|mmo|bbe|bbero)|probabilmente|supponiamo|mettiamo che|penso che|credo che"
+        r"|può darsi"
         r"|als (?=(?:het|de|ik|we|wij|er|je|hij|zij|ze|mijn|onze)\b)|indien|misschien|wellicht|zouden|zou"
         r"|waarschijnlijk|mogelijk|stel dat|ik denk|eventueel"
         # What is planned, wanted or looked for is not so yet
         r"|plan(?:ning|s|ned)? (?:to|on)|want(?:s|ed)? to|hop(?:e|es|ing) to|intend(?:s|ing)? to"
         r"|(?:would|['’]d) (?:like|love|prefer|rather)|looking (?:for|into|at|to)"
         r"|appl(?:y|ied|ying) (?:at|for|with)|interviewing (?:at|with|for)|dream(?:s|ing)? of|tempted|about to|toying"
-        r"|ich plane|planen|habe(?:n)? vor|(?:ich|er|sie) will|will ich|wollen|bewerbe|beworben|hoffe|ich suche|träume"
+        r"|ich plane|planen|habe(?:n)? vor|(?:ich|er|sie) will|will ich|wollen|bewerbe|beworben|hoffe|ich suche"
+        r"|träume"
         r"|veux|voulons|voudrais|je compte|nous comptons|envisage|envisageons|prévois|cherche|cherchons|rêve"
         r"|quiero|queremos|planeo|planeamos|pienso|pensamos|me gustaría|busco|buscamos|sueño con"
         r"|voglio|vogliamo|vorrei|vorremmo|penso di|pensiamo di|sto pensando|conto di|spero di|cerco|cerchiamo|sogno"
@@ -524,7 +667,8 @@ IN_A_YEAR: Final = compile_later(
 # The way back, which is another one than the way there
 RETURN: Final = compile_later(
     _any_of(
-        r"(?:flight|train|bus|ferry|trip|way|ride|journey|drive) (?:back|home)|return (?:flight|train|bus|trip|ticket)"
+        r"(?:flight|train|bus|ferry|trip|way|ride|journey|drive) (?:back|home)"
+        r"|return (?:flight|train|bus|trip|ticket)"
         r"|rück(?:fahrt|flug|weg|reise)|heim(?:fahrt|flug|weg|reise)|zurück(?=.{0,20} (?:fahr|flieg|geh|nehm|komm))"
         r"|(?:du|de|au) retour|de (?:vuelta|regreso)|di ritorno|al ritorno|de volta|na volta"
         r"|terug(?:reis|weg|vlucht|rit)|обратн\w{2,3}",
@@ -633,16 +777,19 @@ BEGINS_WITH_RELATIVE: Final = compile_later(
 # Of a key: one has several of it at a time.
 MANY_VALUES: Final = compile_later(
     _any_of(
-        r"committees?|memberships?|gremi(?:um|en)|mitgliedschaft(?:en)?|commissies?|comités?|comitat[oi]|comitês?|комитеты?"
+        r"committees?|memberships?|gremi(?:um|en)|mitgliedschaft(?:en)?|commissies?|comités?|comitat[oi]|comitês?"
+        r"|комитеты?"
         r"|languages?|hobb(?:y|ies)|allerg(?:y|ies)|instruments?|pets?|sports?|music|drinks?|foods?|interests?"
         r"|skills?|kids"
         r"|children|siblings?|brothers?|sisters?|medications?|supplements?|media|games?|reading|routine|trips?"
         r"|vacations?"
         r"|likes|dislikes|habits?|notes?|todos?|tasks?|expenses|products?"
-        r"|sprachen?|hobbys?|instrumente?|getränke?|haustiere?|medikamente?|allergien?|interessen|reisen?|gewohnheiten"
+        r"|sprachen?|hobbys?|instrumente?|getränke?|haustiere?|medikamente?|allergien?|interessen|reisen?"
+        r"|gewohnheiten"
         r"|aufgaben?|kosten|geschwister|musik|vorlieben"
         r"|langues?|loisirs?|animaux|musique|boissons?|allergies?|goûts|habitudes?|voyages?|tâches?|frais|dépenses"
-        r"|idiomas?|aficion(?:es)?|afición|alergias?|mascotas?|bebidas?|instrumentos?|deportes?|gustos?|gastos|viajes?"
+        r"|idiomas?|aficion(?:es)?|afición|alergias?|mascotas?|bebidas?|instrumentos?|deportes?|gustos?|gastos"
+        r"|viajes?"
         r"|tareas?|hábitos|intereses|passatempos?|esportes?|desportos?|gostos|despesas|viagens|viagem|tarefas?|música"
         r"|línguas?|lingu[ae]|allergi[ae]|strument[oi]|musica|bevand[ae]|animali|gusti|abitudini|viagg[io]|spese"
         r"|compiti"
@@ -677,11 +824,12 @@ GERMAN: Final = compile_later(
 )
 # Words of Portuguese, and its "in the", which is "not" in Spanish and English
 PORTUGUESE: Final = compile_later(
-    r"[ãõ]|\b(?:é|em|um|uma|não|meus?|minhas?|noss[oa]s?|agora|às?|aos?|dos|das|vai|foi|fica|moro|trabalho|estou|você"
+    r"[ãõ]"
+    r"|\b(?:tá|tô|tudo|pra|pro|é|em|um|uma|não|meus?|minhas?|noss[oa]s?|agora|às?|aos?|dos|das|vai|foi|fica|moro|trabalho|estou|você"
     r"|ele|ela)\b|^\W{0,3}os? (?=\w)|(?<=\w{3}[aeo] )do (?=\w)"
 )
 IN_THE: Final = compile_later(r"\bno(?= \w)")
-ELIDED_NEGATION: Final = compile_later(r"\bn['’](?=\w{1,40} (?:pas|plus|jamais)\b)")
+ELIDED_NEGATION: Final = compile_later(r"\bn['’](?=\w{1,40}(?: \w{1,40})? (?:pas|plus|jamais)\b)")
 INFINITIVE: Final = compile_later(r"(?P<stem>[^\W\d_]{3,20})(?:[aei]r|[aei]re|ить|ать|ять|еть)")
 CHANGES: Final = (lexicon.CUE, lexicon.ENDED, TURNED, STOPPED)
 ADDS: Final = (lexicon.ADDS, ADDED)

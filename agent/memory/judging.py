@@ -31,6 +31,7 @@ from agent.memory.attributes import (
     is_news_of_it,
     may_give_another_value,
     may_share_attribute,
+    succeeds,
 )
 from agent.memory.facts import plain_key, same_key
 from agent.memory.supersession import about_the_same, contradicts, different_subjects
@@ -48,7 +49,11 @@ class Verdict(Enum):
 def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     """Return what `newer` does to `older`. `named`: a model that has read both says that it replaces it."""
     is_same = older.value.strip().casefold() == newer.value.strip().casefold()
-    if (is_same and plain_key(older.key) == plain_key(newer.key)) or has_cue(newer, cues.ADDS):
+    if is_same and plain_key(older.key) == plain_key(newer.key):
+        return Verdict.STANDS_BESIDE
+    if not _are_long(older, newer) and not _is_question(newer) and succeeds(older, newer):
+        return Verdict.REPLACES
+    if has_cue(newer, cues.ADDS):
         return Verdict.STANDS_BESIDE
     if _are_long(older, newer):
         may_be = named or (bool(newer.key) and same_key(older.key, newer.key))
@@ -93,11 +98,13 @@ def _replaces(older: Told, newer: Told, *, named: bool) -> bool:
 
 def _is_unsure(newer: Told, older: Told) -> bool:
     """Return whether the newer one is not the person's certain statement, or holds for less than the older one."""
-    if has_cue(newer, cues.UNSURE):
+    if has_cue(newer, cues.UNSURE) or _is_question(newer):
         return True
-    return newer.sentence.rstrip(" \"'”»").endswith(("?", "？")) or (
-        bool(older.said) and older.said == newer.said and older.sentence == newer.sentence
-    )
+    return bool(older.said) and older.said == newer.said and older.sentence == newer.sentence
+
+
+def _is_question(told: Told) -> bool:
+    return told.sentence.rstrip(" \"'”»").endswith(("?", "？"))
 
 
 def _related(key: str, other: str) -> bool:

@@ -304,7 +304,7 @@ def restate(sentence: str, after: str = "") -> Restated:
     if (apart := _HAPPENS_APART.search(folded(text))) is not None:
         text = f"{text[: apart.start()]}is{text[slice(*apart.span('value'))]}{text[apart.end() :]}"
     text, _ = _replace(text, (_HAPPENS, _LIES), " is ")
-    text, _ = _replace(text, (_HYPHEN_IN_CODE,), "")
+    text = with_closed_codes(text)
     text, _ = _replace(text, (_TWELVE,), "12:00")
     text, _ = _replace(text, (_MIDNIGHT,), "0:00")
     text = _half_hours(text)
@@ -315,6 +315,11 @@ def restate(sentence: str, after: str = "") -> Restated:
         " ".join((made or text).split()),
         dated or renewed or (made is not None and not any(pattern.match(folded(text)) for pattern in _CLEFT)),
     )
+
+
+def with_closed_codes(text: str) -> str:
+    """Return a text with each code of words and numbers as one word: "tulip-44" is "tulip44"."""
+    return _replace(text, (_HYPHEN_IN_CODE,), "")[0]
 
 
 def _replace(text: str, patterns: Iterable[re.Pattern[str]], replacement: str) -> tuple[str, bool]:

@@ -305,10 +305,7 @@ class _Reading:
     def statement(self) -> Statement:
         lowered, rest, lowered_rest = self._small, self._rest, self._small_rest
         # "X instead of Y": what is replaced is no subject of the statement, though it stands in it.
-        replaced: list[str] = [
-            match["old"] for pattern in _displacing(self._sentence) for match in pattern.finditer(self._sentence)
-        ]
-        displaced = tuple(words for phrase in replaced if (words := _content(phrase)))
+        displaced = tuple(words for phrase in displaced_in(self._sentence) if (words := _content(phrase)))
         joint, verb = self._joint(rest)
         before, after = (rest[: joint[0]], rest[joint[1] :]) if joint else self._without_joint(rest)
         # "Ann is the lead" and "the lead is Ann" have to have the same subject, the role.
@@ -508,6 +505,12 @@ class _Reading:
         has_unit = following is not None and not is_function(following[1])
         is_cue = lexicon.CUE.search(folded(word[1])) is not None
         return not is_cue and (not has_unit or joint is None)
+
+
+def displaced_in(text: str) -> list[str]:
+    """Return what a sentence names as replaced: "A" of "B instead of A", "from A to B"."""
+    text = text[:READ_CHARS]
+    return [match["old"] for pattern in _displacing(text) for match in pattern.finditer(text)]
 
 
 def _displacing(text: str) -> list[re.Pattern[str]]:
