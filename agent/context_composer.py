@@ -76,7 +76,7 @@ class ContextComposer:
         claim: Claim,
         persona: Persona,
         tools: Registry,
-        groups: frozenset[str],
+        readable: frozenset[str],
         capabilities: Capabilities,
         progress: Progress = UNBEGUN,
         files: FileContents = NO_FILES,
@@ -84,11 +84,11 @@ class ContextComposer:
         """Return the context of a claimed question, and the last message up to which its conversation has to be
         summarised (None: it has not). Raises StoreError.
 
-        `groups`: the group places whose content may be used in a place that only one person reads. `capabilities`:
+        `readable`: the labels of what else may be used in a place that only one person reads. `capabilities`:
         those of the model that answers. `progress`: the steps of an earlier process.
         """
         incoming = claim.incoming
-        audiences = may_flow_from(incoming.place, groups)
+        audiences = may_flow_from(incoming.place, readable)
         limit = self.config.history_messages
         known = await self.knowledge.for_turn(
             incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS

@@ -170,7 +170,7 @@ class SpendingAccount:
 
 
 def account(days: Iterable[Total], now: datetime) -> SpendingAccount:
-    by_day = {total.key: total.spent for total in days}
+    by_day = _sum_by_key((total.key, total.spent) for total in days)
     return SpendingAccount(by_day.get(now.date().isoformat(), Spent()), sum(by_day.values(), Spent()))
 
 

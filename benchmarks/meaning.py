@@ -101,12 +101,12 @@ async def _vectors_alone(store: Store, embedder: StaticEmbedder, stored: Sequenc
 
 def _compare(connection: Connection, meant: Sequence[Meaning], who: str, labels: frozenset[str]) -> list[float]:
     """Return for each meaning the share of the truly nearest messages that the search finds, and its milliseconds."""
-    sought = SearchQuery((), 0, tuple(sorted(labels)), "")
+    sought = SearchQuery((), 0, who, tuple(sorted(labels)), "")
     ids, vectors = _all_vectors(connection, meant[0].model, who, labels) if meant else ([], np.zeros((0, 0)))
     compared = list[float]()
     for meaning in meant:
         began = time.process_time()
-        nearness = nearness_of(connection, meaning, who, sought, (), len(ids))
+        nearness = nearness_of(connection, meaning, sought, (), len(ids))
         took = 1000 * (time.process_time() - began)
         given = sorted(nearness, key=lambda id_: nearness[id_], reverse=True)[:EXACT]
         exact = (-(vectors @ np.asarray(meaning.vector))).argsort()[:EXACT].tolist()

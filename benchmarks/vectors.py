@@ -73,7 +73,7 @@ class Reader:
 
     @property
     def sought(self) -> SearchQuery:
-        return SearchQuery((), 0, (CLOSED,) if self.closed else (CLOSED, OPEN), "")
+        return SearchQuery((), 0, self.person, (CLOSED,) if self.closed else (CLOSED, OPEN), "")
 
 
 NARROW: Final = (
@@ -169,7 +169,7 @@ Search: TypeAlias = Callable[[Connection, Meaning], Sequence[int]]
 
 def by_product(reader: Reader, total: int) -> Search:
     def search(connection: Connection, meaning: Meaning) -> list[int]:
-        nearness = nearness_of(connection, meaning, reader.person, reader.sought, (), total // reader.share)
+        nearness = nearness_of(connection, meaning, reader.sought, (), total // reader.share)
         return sorted(nearness, key=lambda id_: nearness[id_], reverse=True)
 
     return search

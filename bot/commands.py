@@ -12,6 +12,7 @@ from bot.chat.commands.declaration import AnyCommand
 from bot.chat.commands.talking import ASK_COMMAND, HELP_COMMAND, NEW_COMMAND, STOP_COMMAND
 from bot.chat.commands.whoami import WHOAMI_COMMAND
 from bot.chat.panels import PanelForm
+from bot.connect.commands import COMMAND as CONNECT_COMMAND
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
 from bot.memory.commands import COMMAND as MEMORY_COMMAND
@@ -28,6 +29,7 @@ COMMANDS: Final[tuple[AnyCommand, ...]] = (
     BUDGET_COMMAND,
     CHANNEL_COMMAND,
     CODE_COMMAND,
+    CONNECT_COMMAND,
     FORGET_COMMAND,
     HELP_COMMAND,
     KNOWLEDGE_COMMAND,

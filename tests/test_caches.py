@@ -30,6 +30,8 @@ SHARED: Final[Mapping[str, str]] = {
     "bot/api/mcp_server/client_documents.py _failed": "public documents, which are the same for everybody",
     "bot/api/mcp_server/client_documents.py _known": "public documents, which are the same for everybody",
     "bot/budgets/budgets.py _apps": "by the workspace",
+    "bot/budgets/budgets.py _connected": "by the person",
+    "bot/connect/service.py _present": "by the account",
     "bot/channels/ambient.py _messages": "by source and channel",
     "bot/chat/access/admission.py _counted": "by the rate, and the person or the channel of their workspace",
     "bot/chat/access/admission.py _shown": "by the person",
@@ -142,10 +144,10 @@ async def test_who_reads_a_place_is_known_of_one_person_and_one_place(
         return sorted(wrote[person])
 
     readers = Readers(written_in, FakeClock(), dict.fromkeys(SOURCES, Platform()))
-    first = await readers.groups_of(Place(PersonAudience(f"{source}:{user}")))
-    assert f"{source}:{channel}" in first
+    first = await readers.also_readable(Place(PersonAudience(f"{source}:{user}")))
+    assert f"group:{source}:{channel}" in first
     for _ in range(2):
         for person in wrote:
-            found = await readers.groups_of(Place(PersonAudience(person)))
-            assert found == ({f"{source}:{channel}"} if person == f"{source}:{user}" else set())
+            found = await readers.also_readable(Place(PersonAudience(person)))
+            assert found == ({f"group:{source}:{channel}"} if person == f"{source}:{user}" else set())
     assert len(asked) == len(set(asked)), "each was asked about once"

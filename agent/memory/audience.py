@@ -4,13 +4,14 @@ Rules
   A text from audience A may be used in a reply to audience B only if one of these holds:
     A = B;
     A = team(t), and everyone who can read B is a full member of t (no guests, no outsiders);
-    A = group(g), B = person(p), and p can read g now.
+    A = group(g), B = person(p), and p can read g now;
+    A = person(q), B = person(p), and both are accounts of one person, who has connected them.
   An unknown place is a group of its own. An unknown membership counts as "cannot read".
   A tool result has an audience, too. The reply that uses it can be read where the question was asked. Anywhere else the
   reply may be used only if both its own audience and those of all its sources may flow there.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -99,20 +100,19 @@ def audience_of(text: str) -> Audience:
             raise ValueError(f"not an audience label: {text!r}")
 
 
-def may_flow(source: Audience, target: Place, readable_groups: AbstractSet[str] = frozenset()) -> bool:
+def may_flow(source: Audience, target: Place, readable: AbstractSet[str] = frozenset()) -> bool:
     """Return whether text from `source` may be used in a reply to `target`.
 
-    `readable_groups`: if the target is a PersonAudience, the group places that this person can read now.
+    `readable`: if the target is a PersonAudience, the labels of what else this person can read now: groups, and the
+    direct messages of their connected accounts.
     """
     if source == target.audience:
         return True
     match source:
-        case PersonAudience():
-            return False
         case TeamAudience(team):
             return team == target.within_team
-        case GroupAudience(place):
-            return isinstance(target.audience, PersonAudience) and place in readable_groups
+        case PersonAudience() | GroupAudience():
+            return isinstance(target.audience, PersonAudience) and label(source) in readable
         case _:
             assert_never(source)
 
@@ -126,14 +126,24 @@ def may_be_read_out(source: Audience, target: Place, *, reads: bool) -> bool:
     return reads and (isinstance(target.audience, PersonAudience) or may_flow(source, target))
 
 
-def may_flow_from(target: Place, readable_groups: AbstractSet[str] = frozenset()) -> frozenset[str]:
+def may_flow_from(target: Place, readable: AbstractSet[str] = frozenset()) -> frozenset[str]:
     """Return the labels of all audiences for which `may_flow` is true with this target."""
     labels = {label(target.audience)}
     if target.within_team is not None:
         labels.add(label(TeamAudience(target.within_team)))
     if isinstance(target.audience, PersonAudience):
-        labels.update(label(GroupAudience(place)) for place in readable_groups)
+        labels |= readable
     return frozenset(labels)
+
+
+def by_account(person: str, audiences: frozenset[str]) -> Mapping[str, frozenset[str]]:
+    """Return which of these audiences to search for each account of a person: for `person` all of them, for each
+    connected account its direct messages, which are among them. `person` "": what is about nobody, in all of them.
+    """
+    private = f"{AudienceKind.PERSON}:"
+    others = sorted(label_ for label_ in audiences if label_.startswith(private) and label_ != f"{private}{person}")
+    others = others if person else []
+    return {person: audiences} | {label_.removeprefix(private): frozenset({label_}) for label_ in others}
 
 
 # The narrowest source of a reply, stored beside its audience: the label of an audience, or one of these values.

@@ -32,6 +32,10 @@ PAUSE: Final = "learning"  # The preference in which a person or a channel pause
 PAUSED: Final = "paused"
 
 
+# Before the id of another account, the name of the preference by which a person says that it is theirs, too. It is
+# erased with either account.
+CONNECTED: Final = "connected"
+
 # The kind of job that erases entries which a person deleted a while ago and did not restore.
 ERASE_ENTRIES: Final = "erase_entries"
 # The kind of job by which an operator asks the serving process to erase. Its key is the number of their audit row,

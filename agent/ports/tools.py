@@ -92,7 +92,8 @@ class ToolContext:
     conversation: str
     message: int
     now: datetime
-    readable_groups: frozenset[str] = frozenset()
+    readable: frozenset[str] = frozenset()
+    """The labels of what else the only reader of the place can read now."""
     authority: Authority = Authority.EMPLOYEE
     superseded: tuple[Superseded, ...] = ()
     """What to mark in quoted text because it no longer holds."""

@@ -12,7 +12,7 @@ Rules
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain
@@ -24,7 +24,7 @@ from agent.admission_terms import Authority
 from agent.errors import ToolError
 from agent.incoming import Person
 from agent.memory.attribution import mentions
-from agent.memory.audience import may_flow_from
+from agent.memory.audience import by_account, may_flow_from
 from agent.memory.documents import DocumentQuery, Documents, FoundPassage
 from agent.memory.marking import mark
 from agent.memory.past_threads import PastMessage
@@ -118,7 +118,8 @@ class RecallTool:
         query = query_of(args, context)
         found_hits = await self.memories.search(query)
         # Whose words a message holds shows in the whole of it: a passage may begin behind the sign of a quotation.
-        words = {hit.message.id: _whose_words(hit.message, context.person) for hit in found_hits}
+        accounts = by_account(context.person.id, query.audiences)
+        words = {hit.message.id: _whose_words(hit.message, accounts) for hit in found_hits}
         hits = select_fitting([replace(hit, message=_shortened(hit.message, query)) for hit in found_hits])
         passages = await self._search_documents(args, query, context)
         found = format_hits(hits, context) if hits or not passages else ""
@@ -147,9 +148,12 @@ class RecallTool:
         return await self.documents.search(document_query)
 
 
-def _whose_words(message: StoredMessage, person: Person) -> Provenance:
-    """Return whose words it has. The bot's to the person are as theirs, unless it relayed something in them."""
-    if not is_of(message, person.id):
+def _whose_words(message: StoredMessage, accounts: Collection[str]) -> Provenance:
+    """Return whose words it has. The bot's to the person are as theirs, unless it relayed something in them.
+
+    `accounts`: the ids of the person's accounts.
+    """
+    if not any(is_of(message, account) for account in accounts):
         return Provenance.FOREIGN
     return Provenance.NAMED if mentions(message.text) else Provenance.OWN
 
@@ -258,7 +262,7 @@ def _thread(message: StoredMessage) -> tuple[str, str]:
 
 
 def _audiences(where: str, context: ToolContext) -> frozenset[str]:
-    usable = may_flow_from(context.place, context.readable_groups)
+    usable = may_flow_from(context.place, context.readable)
     return frozenset(label for label in usable if where in {ANYWHERE, _place(label)})
 
 

@@ -278,7 +278,7 @@ def _output(text: str, context: ToolContext, words: Provenance = Provenance.OWN)
 
 
 def _readable(context: ToolContext) -> frozenset[str]:
-    return frozenset(map(label, [context.place.audience])) | may_flow_from(context.place, context.readable_groups)
+    return frozenset(map(label, [context.place.audience])) | may_flow_from(context.place, context.readable)
 
 
 def _line(schedule: Schedule, context: ToolContext) -> str:

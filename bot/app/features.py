@@ -36,6 +36,7 @@ from bot.chat.core import Core
 from bot.chat.feature import Feature
 from bot.chat.message_events import EventsOfFeatures
 from bot.chat.ports import ModelChoices
+from bot.connect import feature as connect
 from bot.forgetting.feature import PlatformForgetting, open_forgetting
 from bot.forgetting.retention import VendorCopies
 from bot.forgetting.service import ForgetService
@@ -135,6 +136,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     listed = (
         conversations.feature(services.models, core.turns, who),
         forgetting.feature,
+        connect.feature(core, settings.connect, new_secret),
         budgets.feature(settings.budgets, parts.budget_service(settings, store)),
         memory.feature,
         files.feature(core, store.conversations, opened.reader),

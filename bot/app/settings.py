@@ -26,6 +26,7 @@ from bot.chat.access.settings import AccessSettings
 from bot.chat.attachments.settings import AttachmentSettings
 from bot.chat.settings import ChatSettings
 from bot.chat.turns.settings import TurnSettings
+from bot.connect.settings import ConnectSettings
 from bot.forgetting.settings import ForgettingSettings
 from bot.hooks.settings import HookSettings
 from bot.memory.settings import MemorySettings
@@ -91,6 +92,7 @@ class Settings:
     forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
     channels: ChannelSettings = field(default_factory=ChannelSettings)
     acts: ActSettings = field(default_factory=ActSettings)
+    connect: ConnectSettings = field(default_factory=ConnectSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
     budgets: BudgetSettings = field(default_factory=BudgetSettings)
     web: WebSettings = field(default_factory=WebSettings)

@@ -21,7 +21,7 @@ from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.settings import WhileBusy
 from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.turn_features import TurnFeatures
-from bot.chat.turns.turn_ports import NO_GROUPS
+from bot.chat.turns.turn_ports import NO_READERS
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.models.service import ModelService
 from store.engine import Store
@@ -57,7 +57,7 @@ def turn_runner(
         telemetry=telemetry,
         budgets=core.budgets,
         channel_rules=ChannelEffects(store.preferences),
-        readers=NO_GROUPS if core.readers is None else core.readers,
+        readers=NO_READERS if core.readers is None else core.readers,
         files=opened.reader,
         learning=features.memory.schedule,
         handles=features.copies,

@@ -1,8 +1,9 @@
 """What people may spend in a day, in tokens and in money.
 
 Rules. A day is one of UTC, so that all budgets start again at the same moment; people read it in their own time zone.
-Spending is known once a turn has ended, so turns that run when a budget is reached can exceed it. Calls without a price
-count in tokens only.
+Connected accounts have one budget: what they spend together counts against the largest of their limits. Spending is
+known once a turn has ended, so turns that run when a budget is reached can exceed it. Calls without a price count in
+tokens only.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -33,6 +34,7 @@ from agent.spending import (
 )
 from bot.budgets import texts as budgets_texts
 from bot.budgets.report import FooterStyle, footer
+from bot.chat.access.connected_accounts import ConnectedAccounts
 from bot.chat.access.place_rules import place_owner
 from bot.chat.caches import MAX_ENTRIES, ExpiringCache
 from bot.chat.notes import EndedTurn, NoteLine
@@ -125,6 +127,16 @@ def raised_budget(usual: Budget, changes: Mapping[str, str]) -> Budget:
     return Budget(_higher(usual.tokens, changes.get(TOKENS)), None if higher is None else Money(higher))
 
 
+def largest(budgets: Sequence[Budget]) -> Budget:
+    """Return the largest limits of several budgets, at least one."""
+    tokens, amounts = [budget.tokens for budget in budgets], [budget.money for budget in budgets]
+    limits = [limit for limit in tokens if limit is not None], [limit for limit in amounts if limit is not None]
+    return Budget(
+        max(limits[0]) if len(limits[0]) == len(budgets) else None,
+        max(limits[1]) if len(limits[1]) == len(budgets) else None,
+    )
+
+
 def midnight(now: datetime) -> datetime:
     """Return when the next day begins. `now` in UTC."""
     return datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), UTC)
@@ -186,12 +198,14 @@ class BudgetAllowances:
     on_near: Callable[[NearBudget, datetime], Awaitable[None]] | None = None
     _told: LRUCache[tuple[BudgetAccount, datetime], bool] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
     _apps: ExpiringCache[Mapping[str, str]] = field(init=False)
+    _connected: ExpiringCache[tuple[str, ...]] = field(init=False)
     _totals: dict[Whose, tuple[float, SpendingPeriod, list[Total]]] = field(
         default_factory=dict[Whose, tuple[float, SpendingPeriod, list[Total]]]
     )
 
     def __post_init__(self) -> None:
         self._apps = ExpiringCache(self.preferences.all_of, self.clock)
+        self._connected = ExpiringCache(ConnectedAccounts(self.preferences).of, self.clock)
 
     async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
         """Return None while all budgets that this message draws on have something left; else the sentence why not.
@@ -271,7 +285,13 @@ class BudgetAllowances:
 
     async def agreed(self, account: BudgetAccount) -> Budget:
         """Return the budget with changes by `/budget`."""
-        return raised_budget(await self.usually(account), await self.preferences.all_of(account.owner))
+        usual = await self.usually(account)
+        owners = await self.accounts_of(account.id) if account.whose is Whose.PERSON else (account.owner,)
+        return largest([raised_budget(usual, await self.preferences.all_of(owner)) for owner in owners])
+
+    async def accounts_of(self, person: str) -> tuple[str, ...]:
+        """Return the accounts that share the person's budget: theirs, and those connected a minute ago."""
+        return person, *await self._connected.get(person)
 
     async def change(self, account: BudgetAccount, changes: dict[str, str]) -> None:
         """Store these changes in place of all earlier ones."""
@@ -283,7 +303,10 @@ class BudgetAllowances:
         today = SpendingPeriod.days_until(now, 1)
         match account.whose:
             case Whose.PERSON:
-                totals = await self.spending.totals(today, By.DAY, person=account.id)
+                of_accounts = await self.accounts_of(account.id)
+                totals = [
+                    total for one in of_accounts for total in await self.spending.totals(today, By.DAY, person=one)
+                ]
             case Whose.CHANNEL:
                 key = f"{account.source}:{account.id}"
                 channels = await self._cached_totals(Whose.CHANNEL, today)

@@ -131,7 +131,8 @@ class BudgetService:
     async def usage(self, person: str) -> SpendingAccount:
         now = self.clock.now()
         month = SpendingPeriod.month_of(now)
-        return account(await self.allowances.spending.totals(month, By.DAY, person=person), now)
+        accounts, spending = await self.allowances.accounts_of(person), self.allowances.spending
+        return account([total for one in accounts for total in await spending.totals(month, By.DAY, person=one)], now)
 
     async def answer(self, person: str, channel: str, words: str) -> Panel:
         """Run `/budget`; the answer is for this person alone. `words`: as `read_budget_request` reads them."""

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2s
 from typing import Final, assert_never
 from unicodedata import category
 
@@ -22,7 +24,9 @@ from agent.memory.forgetting_plans import (
     Everything,
     Gone,
     OneThread,
+    Preview,
     Receipt,
+    Sample,
     Wish,
     post_key,
 )
@@ -35,6 +39,7 @@ from agent.ports.preferences import Preferences
 from agent.ports.tools import Asker
 from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from bot.chat.access.admission import RateCounter
+from bot.chat.access.connected_accounts import ConnectedAccounts
 from bot.chat.fair_turns import FairTurns
 from bot.chat.message_events import MessageEvents
 from bot.chat.message_parts import shows_enclosed
@@ -56,6 +61,7 @@ MAX_REQUEST_WORDS: Final = 4
 MAX_ABOUT_CHARS: Final = 50  # A name or a few words, which a button has to carry
 MIN_ABOUT_CHARS: Final = 3  # In one word: fewer letters occur in nearly every text
 MIN_CJK_CHARS: Final = 2  # The same for Chinese, Japanese and Korean, where a character is a syllable or a word
+SHOWN_LINES: Final = 5  # Of what several accounts would erase, as a preview of one shows
 RELATED: Final = "+"  # Marks a wish in a button that includes related messages
 MAX_TOKEN_CHARS: Final = 70  # Of the 100 that a Discord button holds; the rest identifies its owner
 
@@ -140,19 +146,19 @@ class AgreedForget:
     related: bool = False
 
 
-def forget_token(wish: Wish, name: str, *, related: bool = False) -> str:
+def forget_token(wish: Wish, name: str, *, related: bool = False, connected: bool = False) -> str:
     """Encode a wish for a button, in up to `MAX_TOKEN_CHARS`. It holds neither a person nor a thread: they are those of
     the person who presses the button, and of the place where they do.
 
     `name`: of the preview; a different name later means that what would be erased has changed. `related`: erase the
-    related messages, too.
+    related messages, too. `connected`: it concerns several accounts.
     """
     too = RELATED if related else ""
     match wish:
         case OneThread():
             return f"thread{too}|{name}" if related else "thread"
         case Everything():
-            return f"everything{too}|{name}" if related else "everything"
+            return f"everything{too}|{name}" if related or connected else "everything"
         case During(_, period):
             return f"during{too}|{name}|{period.since.timestamp():.0f}|{period.until.timestamp():.0f}"
         case AboutTopic(_, words):
@@ -168,7 +174,7 @@ def wish_of(token: str, asker: Asker) -> AgreedForget | None:
     match [kind.removesuffix(RELATED), *rest]:
         case ["thread", *name] if asker.thread and len(name) == int(related):
             return AgreedForget(OneThread(asker.person.id, asker.thread), "".join(name), related)
-        case ["everything", *name] if len(name) == int(related):
+        case ["everything", *name] if int(related) <= len(name) <= 1:
             return AgreedForget(Everything(asker.person.id), "".join(name), related)
         case ["during", name, since, until] if _SECONDS.fullmatch(since) and _SECONDS.fullmatch(until):
             begin, end = (datetime.fromtimestamp(int(seconds), UTC) for seconds in (since, until))
@@ -446,16 +452,34 @@ class ForgetService(MessageEvents):
         agreed = wish_of(token, asker)
         if agreed is None:
             return ForgetAnswer(forgetting_texts.FORGET_UNREADABLE, refused=True)
-        wish = agreed.wish
-        if agreed.name and (await self.forgetting.preview(wish, search)).name != agreed.name:
+        wish, wishes = agreed.wish, await self._wishes(agreed.wish)
+        is_named = bool(agreed.name) or len(wishes) > 1  # accounts may have been connected since the preview
+        if is_named and (await self._preview(wishes, search)).name != agreed.name:
             again = await self._question(asker, wish, search)
             return replace(again, text=f"{forgetting_texts.FORGET_CHANGED} {again.text}")
         await self._begin_erasing(asker.person.id, search)
-        for conversation in _ended_conversations(wish):
-            await self.take_back(asker.person.id, conversation)
-        receipt, unrevoked = await self.erase(wish, asker.person.id, replies=bool(replies), related=agreed.related)
+        receipts, sentences = list[Receipt](), list[str]()
+        for one in wishes:
+            for conversation in _ended_conversations(one):
+                await self.take_back(one.person, conversation)
+            receipt, unrevoked = await self.erase(one, one.person, replies=bool(replies), related=agreed.related)
+            receipts.append(receipt)
+            sentences.append(unrevoked)
+        receipt = merged_receipts(receipts)
         receipt = receipt if replies is not None else replace(receipt, kept=0, ephemeral=0)
-        return ForgetAnswer(f"{forgetting_texts.receipt_text(receipt)} {unrevoked}".rstrip())
+        return ForgetAnswer(" ".join(filter(None, [forgetting_texts.receipt_text(receipt), *sentences])))
+
+    async def _preview(self, wishes: Sequence[Wish], search: _Search) -> Preview:
+        return merged_previews([await self.forgetting.preview(one, search) for one in wishes])
+
+    async def _wishes(self, wish: Wish) -> list[Wish]:
+        """Return the wish for each account of its person, their own last: what it erases may separate the accounts, and
+        until then the person can ask again for what is left. A thread is of one account.
+        """
+        if isinstance(wish, OneThread):
+            return [wish]
+        others = await ConnectedAccounts(self.preferences).of(wish.person)
+        return [*(replace(wish, person=other) for other in others), wish]
 
     async def erase(
         self,
@@ -536,15 +560,60 @@ class ForgetService(MessageEvents):
                 await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), now)
 
     async def _question(self, asker: Asker, wish: Wish, search: _Search) -> ForgetAnswer:
-        preview, zone = await self.forgetting.preview(wish, search), zone_of(asker.person.time_zone)
+        wishes, zone = await self._wishes(wish), zone_of(asker.person.time_zone)
+        preview = await self._preview(wishes, search)
         if preview.is_empty and not isinstance(wish, Everything):  # Everything also erases what no preview counts
             nothing = forgetting_texts.nothing_to_forget(wish, zone)
             return ForgetAnswer("\n".join([nothing, *forgetting_texts.documents_left(preview.documents)]))
+        question = forgetting_texts.forget_question(wish, preview, zone)
+        if len(wishes) > 1:
+            question = f"{question}\n\n{forgetting_texts.all_accounts([one.person for one in wishes[:-1]])}"
         return ForgetAnswer(
-            forgetting_texts.forget_question(wish, preview, zone),
-            forget_token(wish, preview.name),
+            question,
+            forget_token(wish, preview.name, connected=len(wishes) > 1),
             forget_token(wish, preview.name, related=True) if preview.related.count else "",
         )
+
+
+def merged_previews(previews: Sequence[Preview]) -> Preview:
+    """Return the preview of all of these together, at least one: of the accounts of one person."""
+    if len(previews) == 1:
+        return previews[0]
+    names, counts = [preview.name for preview in previews], Counter[str]()
+    for preview in previews:
+        counts.update(preview.counts)
+    return Preview(
+        counts,
+        tuple(line for preview in previews for line in preview.lines)[:SHOWN_LINES],
+        blake2s("|".join(names).encode(), digest_size=len(names[0]) // 2).hexdigest(),
+        _merged_samples([preview.repetitions for preview in previews]),
+        _merged_samples([preview.related for preview in previews]),
+        sum(preview.in_view for preview in previews),
+        _merged_samples([preview.documents for preview in previews]),
+        any(preview.is_shared for preview in previews),
+    )
+
+
+def _merged_samples(samples: Sequence[Sample]) -> Sample:
+    return Sample(sum(one.count for one in samples), tuple(line for one in samples for line in one.lines)[:SHOWN_LINES])
+
+
+def merged_receipts(receipts: Sequence[Receipt]) -> Receipt:
+    """Return the receipt for all of these together, at least one."""
+    erased = Counter[str]()
+    for receipt in receipts:
+        erased.update(receipt.erased)
+    return Receipt(
+        dict(erased),
+        sum(one.found_again for one in receipts),
+        bytes_gone=all(one.bytes_gone for one in receipts),
+        kept_by_server=any(one.kept_by_server for one in receipts),
+        replies=sum(one.replies for one in receipts),
+        kept=sum(one.kept for one in receipts),
+        ephemeral=sum(one.ephemeral for one in receipts),
+        related=sum(one.related for one in receipts),
+        documents=sum(one.documents for one in receipts),
+    )
 
 
 def _ended_conversations(wish: Wish) -> Collection[str | None]:

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import assert_never
 
+from agent.incoming import platform_of
 from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread, Preview, Receipt, Sample, Wish
 from agent.memory.periods import TimeSpan
-from bot.chat.texts.formatting import counted, literal, shortened
+from bot.chat.texts.formatting import counted, literal, platform_name, shortened
 
 FORGET_WHICH = "What should I forget? Write {ways}."
 FORGET_DECLINED = "Nothing was forgotten."
@@ -159,6 +160,12 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
     if preview.is_shared:
         lines += ["", NOT_FOUND_BY_WORDS]
     return "\n".join([*lines, *documents_left(preview.documents)])
+
+
+def all_accounts(others: Sequence[str]) -> str:
+    """The sentence that what falls is of several accounts. `others`: the ids of the connected ones."""
+    platforms = " and ".join(dict.fromkeys(platform_name(platform_of(other)) for other in others))
+    return f"This includes what you told me with your connected account on {platforms}."
 
 
 def related_words(preview: Preview) -> str:

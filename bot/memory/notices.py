@@ -206,18 +206,18 @@ class WithheldNotice:
         searches = [call.args for call in calls][:MAX_SEARCHES]
         if question.place.audience == alone.audience or not searches:
             return 0
-        groups = await self.readers.groups_of(alone)
-        hidden = await asyncio.gather(*(self._only_alone(args, question, alone, groups) for args in searches))
+        readable = await self.readers.also_readable(alone)
+        hidden = await asyncio.gather(*(self._only_alone(args, question, alone, readable) for args in searches))
         return len(frozenset[int]().union(*hidden))
 
     async def _only_alone(
-        self, args: JsonObject, question: Incoming, alone: Place, groups: frozenset[str]
+        self, args: JsonObject, question: Incoming, alone: Place, readable: frozenset[str]
     ) -> frozenset[int]:
         """Return the ids of messages that this search would find only in direct messages with the asker."""
         context = ToolContext(question.person, question.place, question.conversation, 0, self.clock.now())
         try:
             allowed = query_of(args, context)
-            wider = query_of(args, replace(context, place=alone, readable_groups=groups))
+            wider = query_of(args, replace(context, place=alone, readable=readable))
         except ToolError:  # the tool returned this error to the model, and did not search
             return frozenset()
         hits = await self.memories.search(replace(wider, audiences=allowed.audiences | wider.audiences, shared=False))

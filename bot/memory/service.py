@@ -8,7 +8,7 @@ from typing import Final, assert_never
 
 from agent.errors import Refused, StoreError
 from agent.incoming import person_source
-from agent.memory.audience import Place, label
+from agent.memory.audience import PersonAudience, Place, audience_of, by_account, label
 from agent.memory.documents import SHARING
 from agent.memory.facts import CORRECTION, Fact, with_superseded
 from agent.memory.forgetting_plans import PAUSED, EntriesPlan
@@ -222,20 +222,30 @@ class MemoryService:
         listed = next((item for item in await self.known(viewer) if key_of(item) == key), None) if key else None
         if isinstance(listed, Fact):  # it is not deleted: the person undoes that it was learned
             page = (await self._list(viewer, key=key)).page
-            return await self._list(viewer, await self.kept.take_back_fact(listed, viewer.person.id), page)
-        restored = None if ref and key is None else await self.forgetting.undo(viewer.person.id, key)
+            return await self._list(viewer, await self.kept.take_back_fact(listed, listed.person), page)
+        restored = None if ref and key is None else await self._restore(viewer, key)
         if restored is None:
             return _NOT_BACK
         item = next((candidate for candidate in await self.known(viewer) if key_of(candidate) == restored), None)
         sentence = entry_sentence(item) if item else memory_texts.ELSEWHERE
         return await self._list(viewer, memory_texts.BACK.format(said=sentence), key=restored)
 
+    async def _restore(self, viewer: Asker, key: str | None) -> str | None:
+        """Restore what the viewer deleted under this key (None: last), of any of their accounts. Return the key; None
+        if there is nothing to restore.
+        """
+        accounts = by_account(viewer.person.id, await self.audiences(viewer.place)) if key else (viewer.person.id,)
+        for of_account in accounts:
+            if (restored := await self.forgetting.undo(of_account, key)) is not None:
+                return restored
+        return None
+
     async def settle(self, key: str) -> None:
         """Erase at once what was deleted under this key, where no undo is offered. Raises StoreError."""
         await self.forgetting.wipe(key)
 
     async def _plan(self, item: Remembered, viewer: Asker) -> EntriesPlan:
-        person = viewer.person.id
+        person = _owner(item, viewer)
         if isinstance(item, ProfileEntry):
             return EntriesPlan(person, entries=frozenset({item.id}))
         history = await self.facts.readable(person, frozenset({item.audience}))
@@ -304,6 +314,8 @@ class MemoryService:
 
     async def _use_everywhere(self, item: Remembered, viewer: Asker, *, on: bool) -> str:
         person = viewer.person.id
+        if _owner(item, viewer) != person:
+            raise Refused(memory_texts.OTHER_ACCOUNT)
         if isinstance(item, Fact):
             if on and item.id not in await self.facts.in_own_words(person, [item.id]):
                 raise Refused(memory_texts.NOT_YOUR_WORDS)
@@ -359,6 +371,14 @@ class MemoryService:
             return MemoryAnswer(sentence)
         still = lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         return MemoryAnswer("\n\n".join(filter(None, [sentence, still])))
+
+
+def _owner(item: Remembered, viewer: Asker) -> str:
+    """Return the account that the entry is about: the viewer's, or the connected one in whose direct messages it was
+    said.
+    """
+    audience = audience_of(item.audience)
+    return audience.person if isinstance(audience, PersonAudience) else viewer.person.id
 
 
 def _missing(ref: str) -> MemoryAnswer:

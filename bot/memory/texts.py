@@ -131,6 +131,7 @@ USED_EVERYWHERE = (
     "replies may also see this entry."
 )
 USED_HERE = "From now on, I use it only where you said it."
+OTHER_ACCOUNT = "You said this with your connected account. Change where it is used in that account."
 NOT_YOUR_WORDS = "That entry does not come from your own words alone, so I can use it only where it was said."
 SAME = "The entry already says exactly that."
 NO_SECRETS = "This looks like a password, a key or a card number. I do not store such data, so nothing changed."

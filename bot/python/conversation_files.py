@@ -91,7 +91,7 @@ class ConversationFiles:
 
     async def of(self, context: ToolContext, max_bytes: int) -> GivenFiles:
         """Return the files of the conversation of a question, `max_bytes` in all. Raises StoreError."""
-        audiences = may_flow_from(context.place, context.readable_groups)
+        audiences = may_flow_from(context.place, context.readable)
         stored = await self.messages.attached_messages(
             context.person.id, context.conversation, audiences, limit=MAX_KNOWN
         )

@@ -321,7 +321,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             f"for at most {WORKING_TIME.days * 24} hours, and only as long as its question is stored",
         ),
         "preference": Stored(
-            "people's choices with `/settings`, `/model`, `/memory` and `/knowledge`, and managers' settings for a channel: "
+            "people's choices with `/settings`, `/model`, `/memory`, `/knowledge` and `/connect`, and managers' settings for a channel: "
             "instructions, who can ask, and the last 30 changes, without the names of the people who made them",
             "until someone changes them. A channel's settings are stored until the channel is deleted, the bot leaves it, or an operator erases its data",
             but="A pause of learning, an opt-out from sharing, and a channel's settings stay",

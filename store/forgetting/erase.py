@@ -532,6 +532,7 @@ def _drop_people(
         connection.execute(update(document).where(document.c.person == who).values(person=""))
         chosen = delete(preference).where(preference.c.owner == who, preference.c.value != plans.PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount
+        connection.execute(delete(preference).where(preference.c.name == f"{plans.CONNECTED} {who}"))
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount
 
 

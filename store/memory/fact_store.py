@@ -34,6 +34,7 @@ from agent.admission_terms import Authority
 from agent.errors import StoreError
 from agent.memory import writing
 from agent.memory.attribution import without_quotes
+from agent.memory.audience import by_account
 from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, ConstraintType, Fact, MemoryType, Scope
 from agent.memory.statements import read_statement
 from agent.memory.writing import (
@@ -373,8 +374,11 @@ def _make_room(connection: Connection, new: NewFact, count: int) -> int:
 
 
 def readable(connection: Connection, person: str, audiences: frozenset[str]) -> list[Fact]:
-    found = connection.execute(_READABLE, {"whose": person, "audiences": sorted(audiences)})
-    return _with_grounds(connection, found.all())
+    found = list[Row[Any]]()
+    for account, labels in by_account(person, audiences).items():
+        rows = connection.execute(_READABLE, {"whose": account, "audiences": sorted(labels)})
+        found += [row for row in rows if account == person or row.audience in labels]
+    return _with_grounds(connection, sorted(found, key=_time))
 
 
 class SqlFacts(SqlStore):
@@ -401,13 +405,15 @@ def relevant(
     """The `readable` facts that a question in the conversation `here` may need, oldest first; all of them, if there are
     few. `seen`: the messages in its context. Without the facts' grounds, which no context shows.
     """
-    parameters = {"whose": person, "audiences": sorted(audiences), "here": here}
-    newest = connection.execute(_NEWEST, parameters).all()
     rows = list[Row[Any]]()
-    for whose in dict.fromkeys((person, "")):
-        of_person = {row.id: row for row in newest if row.person == whose}
-        rows += _select_relevant(connection, {**parameters, "whose": whose}, question, sorted(seen), of_person)
-    return [_fact(row) for row in sorted(rows, key=_time)]
+    for account, labels in by_account(person, audiences).items():
+        parameters = {"whose": account, "audiences": sorted(labels), "here": here}
+        newest = connection.execute(_NEWEST, parameters).all()
+        for whose in dict.fromkeys((account, "")):
+            of_person = {row.id: row for row in newest if row.person == whose}
+            found = _select_relevant(connection, {**parameters, "whose": whose}, question, sorted(seen), of_person)
+            rows += [row for row in found if account == person or row.audience in labels]
+    return [_fact(row) for row in sorted({row.id: row for row in rows}.values(), key=_time)]
 
 
 def _select_relevant(

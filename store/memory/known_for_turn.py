@@ -7,6 +7,7 @@ none; and a user waits, for whom each further transaction costs more than a stat
 import sqlalchemy as sa
 
 from agent.incoming import Incoming
+from agent.memory.audience import by_account
 from agent.state import LastActions
 from agent.turn_records import Known
 from store import conversations, sharing, summaries, working_sets
@@ -36,7 +37,7 @@ def known_for_turn(
         recent_actions,
         fact_store.relevant(connection, person, audiences, incoming.text, thread, [item.id for item in past]),
         readable(connection, person, audiences),
-        conversations.wrote_elsewhere(connection, person, thread),
+        any(conversations.wrote_elsewhere(connection, account, thread) for account in by_account(person, audiences)),
         working_sets.working_items(connection, thread, audiences, incoming.time),
         covered,
         sharing.something_shared(connection, audiences),

@@ -9,10 +9,12 @@ Rules
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 import sqlalchemy as sa
 
+from agent.memory.audience import by_account
 from agent.memory.profile import Partition, ProfileEntry, ProfileField, UserProfile, Utterance, for_place
 from agent.memory.writing import NewFact
 from store.databases.database import SqlStore, in_order, reads, row_id, writes
@@ -127,7 +129,18 @@ def _entries(
     connection: sa.Connection, person_id: str, audiences: frozenset[str], *, everywhere: bool = False
 ) -> tuple[ProfileEntry, ...]:
     """The person's entries of these audiences; with `everywhere` also those that the person allowed in all replies."""
-    parameters = {"whose": person_id, "audiences": sorted(audiences), "everywhere": everywhere}
+    accounts = by_account(person_id, audiences).items()
+    found = (
+        _of_account(connection, account, labels, everywhere=everywhere and account == person_id)
+        for account, labels in accounts
+    )
+    return tuple(sorted(chain(*found), key=lambda entry: (entry.time, entry.id)))
+
+
+def _of_account(
+    connection: sa.Connection, account: str, audiences: frozenset[str], *, everywhere: bool
+) -> tuple[ProfileEntry, ...]:
+    parameters = {"whose": account, "audiences": sorted(audiences), "everywhere": everywhere}
     found = connection.execute(_ENTRIES, parameters).mappings().all()
     if not found:
         return ()

@@ -67,13 +67,15 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """`words`: for each keyword its forms, any of which matches. `number`: the reader's. `people` None: of all people.
+    """`words`: for each keyword its forms, any of which matches. `number`: that of the reader, in whose threads it
+    searches; `person`: their id. `people` None: of all people.
 
-    `place`: search the messages shared there with the `asker`, in place of their own threads.
+    `place`: search the messages shared there with the person, in place of their own threads.
     """
 
     words: tuple[tuple[str, ...], ...]
     number: int
+    person: str
     audiences: tuple[str, ...]
     exclude: str
     since: datetime = EVER[0]
@@ -83,7 +85,6 @@ class SearchQuery:
     visible_from: int = 0
     """Messages of the excluded conversation before this id are searched as well."""
     place: int | None = None
-    asker: str = ""
 
     @property
     def is_elsewhere(self) -> ColumnElement[bool]:
@@ -100,11 +101,11 @@ class SearchQuery:
     @property
     def is_shared(self) -> TextClause:
         """The condition SHARED, for a query with `place`."""
-        return text(SHARED).bindparams(*OF_SHARED).bindparams(**shared_with(self.place or 0, self.asker))
+        return text(SHARED).bindparams(*OF_SHARED).bindparams(**shared_with(self.place or 0, self.person))
 
     @property
     def bound(self) -> dict[str, Any]:
-        shared = {} if self.place is None else shared_with(self.place, self.asker)
+        shared = {} if self.place is None else shared_with(self.place, self.person)
         return shared | {
             "audiences": self.audiences,
             "drawn": (WIDE, *self.audiences),

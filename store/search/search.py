@@ -37,6 +37,7 @@ from sqlalchemy import (
     tuple_,
 )
 
+from agent.memory.audience import by_account
 from agent.memory.periods import TimeSpan
 from agent.recall_query import Hit, RecallQuery
 from agent.stored_messages import Author
@@ -441,7 +442,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     for (sought, size), matched in zip(sources, found_by_source, strict=True):
         ids = best if len(sources) == 1 else best.intersection(id_ for per_word in matched for id_, _, _ in per_word)
         if query.meaning:
-            near |= (by_meaning := nearness_of(connection, query.meaning, query.person, sought, ids, size.total))
+            near |= (by_meaning := nearness_of(connection, query.meaning, sought, ids, size.total))
             ids = {*ids, *by_meaning}
         source_lines, source_names = lines_of(connection, ids, sought)
         lines, names = lines | source_lines, names | source_names
@@ -462,16 +463,20 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
 def _sources(
     connection: Connection, query: RecallQuery, groups: tuple[tuple[str, ...], ...]
 ) -> list[tuple[SearchQuery, Range]]:
-    """The readers whose entries are searched, with their sizes: the person, and places with shared messages."""
-    number, size = _reader(connection, query.person)
+    """The readers whose entries are searched, with their sizes: the person with their connected accounts, and places
+    with shared messages.
+    """
     audiences = {"audiences": sorted(query.audiences)}
     shared = connection.execute(_PLACES, audiences).all() if query.shared else ()
     writers = _people_named(connection, query, [place_ for place_, _ in shared]) if query.by else None
-    own = _sought(query, groups, number or 0, writers)
-    sources = [] if number is None else [(own, size)]
+    own, sources = _sought(query, groups, writers), list[tuple[SearchQuery, Range]]()
+    for account, labels in by_account(query.person, query.audiences).items():
+        number, size = _reader(connection, account)
+        if number is not None:
+            sources.append((replace(own, number=number, person=account, audiences=tuple(sorted(labels))), size))
     for place_, audience in shared:
         first, total, oldest, last = connection.execute(_IN_PLACE, {"place": place_}).one()
-        shared_query = replace(own, number=PLACES + place_, place=place_, audiences=(audience,), asker=query.person)
+        shared_query = replace(own, number=PLACES + place_, place=place_, audiences=(audience,))
         sources.append((shared_query, _range(first, total, oldest, last, last)))
     return sources
 
@@ -503,14 +508,13 @@ def _range(first: int, total: int, oldest: int, last: int, newest: int) -> Range
     return Range(total, first, last, newest)
 
 
-def _sought(
-    query: RecallQuery, groups: tuple[tuple[str, ...], ...], number: int, wrote: tuple[str, ...] | None
-) -> SearchQuery:
+def _sought(query: RecallQuery, groups: tuple[tuple[str, ...], ...], wrote: tuple[str, ...] | None) -> SearchQuery:
     """`wrote`: the people to whose messages the search is limited (None: no limit); that excludes the bot's."""
     author = query.author or (None if wrote is None else Author.PERSON)
     return SearchQuery(
         words=groups,
-        number=number,
+        number=0,
+        person=query.person,
         audiences=tuple(sorted(query.audiences)),
         exclude=query.exclude_conversation,
         visible_from=query.visible_from,
@@ -525,14 +529,16 @@ def _people_named(connection: Connection, query: RecallQuery, places: Sequence[i
     """The people that `query.by` names, of those who wrote in the person's threads or share in these places."""
     own, others = participant.alias(), participant.alias()
     wrote = own.join(others, others.c.conversation == own.c.conversation).join(person, person.c.id == others.c.person)
-    met = select(person.c.id, person.c.name).distinct().select_from(wrote).where(own.c.person == query.person)
+    accounts = by_account(query.person, query.audiences)
+    met = select(person.c.id, person.c.name).distinct().select_from(wrote).where(own.c.person.in_(accounts))
     shares = exists().where(message.c.place.in_(places), message.c.person == person.c.id)
     known = met.union(select(person.c.id, person.c.name).where(shares)) if places else met
     asked_words = set(index_words(query.by))
     return tuple(
         id_
         for id_, name in connection.execute(known)
-        if id_ == query.by or (asked_words and asked_words <= set(index_words(name)))
+        if (id_ in accounts if query.by == query.person else id_ == query.by)
+        or (asked_words and asked_words <= set(index_words(name)))
     )
 
 
@@ -540,7 +546,7 @@ def _hints(query: RecallQuery, words: list[str], forms: Forms, names: Mapping[st
     parts = {who: set(index_words(name)) for who, name in names.items()}
     called = {word for part in parts.values() for word in part}
     groups = _groups(words, forms)
-    asker = {query.person} if speaks_of_asker(query.text) else set[str]()
+    asker = {*by_account(query.person, query.audiences)} if speaks_of_asker(query.text) else set[str]()
     return Hints(
         names=frozenset(at for at, group in enumerate(groups) if called.intersection(group)),
         people=frozenset(who for who, part in parts.items() if part.intersection(words)) | asker,
@@ -563,7 +569,7 @@ def _recent(connection: Connection, query: RecallQuery, sought: SearchQuery) -> 
     found = select(message.c.id)
     if sought.place is None:
         found = found.join_from(participant, message, message.c.conversation == participant.c.conversation)
-        found = found.where(participant.c.person == query.person, sought.is_elsewhere)
+        found = found.where(participant.c.person == sought.person, sought.is_elsewhere)
     else:
         found = found.where(sought.is_shared)
     found = found.where(sought.is_usable, message.c.length > 0)

@@ -147,7 +147,7 @@ _VECTORS: Final = select(embedding.c.message, embedding.c.vector).where(
 
 
 def nearness_of(
-    connection: Connection, meaning: Meaning, person: str, sought: SearchQuery, found: Iterable[int], total: int
+    connection: Connection, meaning: Meaning, sought: SearchQuery, found: Iterable[int], total: int
 ) -> dict[int, float]:
     """The score of messages by meaning, from nearly 0 for the farthest to `meaning.weight` for the nearest: of the
     nearest ones, and of those `found` by words. `total`: about how many messages there are.
@@ -157,12 +157,12 @@ def nearness_of(
     signs, packed = sign_bits(meaning.vector), pack_vector(meaning.vector)
     rescored = max(RESCORED, total // RESCORED_SHARE)
     if is_postgresql(connection):
-        near = _by_index(connection, meaning, person, sought, total)
+        near = _by_index(connection, meaning, sought, total)
         if near is None:
-            nearest_by_signs = _nearest_on_server(person, meaning.model, signs, sought, rescored)
+            nearest_by_signs = _nearest_on_server(meaning.model, signs, sought, rescored)
             near = list(connection.execute(nearest_by_signs).scalars())
     else:
-        signs_by_thread = connection.execute(_signs_by_thread(person, meaning.model, signs, sought)).scalars()
+        signs_by_thread = connection.execute(_signs_by_thread(meaning.model, signs, sought)).scalars()
         near = closest(differences(signs, (digits for digits in signs_by_thread if digits)), rescored)
     by_words = set(found)
     vectors = connection.execute(_VECTORS, {"wanted": [*by_words.union(near)], "model": meaning.model}).all()
@@ -174,23 +174,21 @@ def nearness_of(
     return {id_: scale * max(cosine - lowest, TINY) for id_, cosine in compared.items()}
 
 
-def _by_index(
-    connection: Connection, meaning: Meaning, person: str, sought: SearchQuery, total: int
-) -> list[int] | None:
+def _by_index(connection: Connection, meaning: Meaning, sought: SearchQuery, total: int) -> list[int] | None:
     if total < INDEX_FROM:
         return None
     from store.search import hnsw  # noqa: PLC0415 -- only a server with many messages needs it
 
-    owner = person if sought.place is None else None
+    owner = sought.person if sought.place is None else None
     return hnsw.nearest(connection, owner, meaning, visible_to(sought), total, NEAREST)
 
 
-def _nearest_on_server(person: str, model: str, signs: bytes, sought: SearchQuery, limit: int) -> Select[int]:
+def _nearest_on_server(model: str, signs: bytes, sought: SearchQuery, limit: int) -> Select[int]:
     differing = func.bit_count(embedding.c.signs.op("#")(bindparam("signs", signs, type_=BitString())))
     messages = select(embedding.c.message).join_from(message, embedding, embedding.c.message == message.c.id)
     if sought.place is None:
         own_thread = participant.c.conversation == message.c.conversation
-        messages = messages.join(participant, own_thread).where(participant.c.person == person)
+        messages = messages.join(participant, own_thread).where(participant.c.person == sought.person)
     return (
         messages.where(embedding.c.model == model, *visible_to(sought))
         .where(func.length(embedding.c.signs) == 8 * len(signs))
@@ -199,7 +197,7 @@ def _nearest_on_server(person: str, model: str, signs: bytes, sought: SearchQuer
     )
 
 
-def _signs_by_thread(person: str, model: str, signs: bytes, sought: SearchQuery) -> Select[str | None]:
+def _signs_by_thread(model: str, signs: bytes, sought: SearchQuery) -> Select[str | None]:
     """Nested subqueries: so SQLite goes from a thread to its messages to their vectors, and never scans all vectors."""
     # Written as a range, so that SQLite reads the signs from the index, and not from the table with the long vectors.
     of_message = embedding.c.message.between(message.c.id, message.c.id)
@@ -210,7 +208,7 @@ def _signs_by_thread(person: str, model: str, signs: bytes, sought: SearchQuery)
         return select(func.group_concat(numbered, "")).where(*visible_to(sought)).group_by(message.c.conversation)
     in_thread = message.c.conversation == participant.c.conversation
     signs_ = select(func.group_concat(numbered, "")).where(in_thread, *visible_to(sought)).correlate(participant)
-    return select(signs_.scalar_subquery()).where(participant.c.person == person)
+    return select(signs_.scalar_subquery()).where(participant.c.person == sought.person)
 
 
 def visible_to(sought: SearchQuery) -> list[ColumnElement[bool] | TextClause]:

@@ -64,7 +64,7 @@ def handed(
 
 
 async def found(store: Store, question: str, place: Place = PUBLIC, *groups: str, limit: int = 5) -> list[str]:
-    query = DocumentQuery(question, may_flow_from(place, frozenset(groups)), limit=limit)
+    query = DocumentQuery(question, may_flow_from(place, frozenset(f"group:{group}" for group in groups)), limit=limit)
     return [one.passage.text for one in await store.documents.search(query)]
 
 
@@ -138,7 +138,7 @@ async def test_a_document_is_found_and_seen_where_its_audience_may_flow_and_nowh
 ) -> None:
     await store.documents.keep(handed(audience=audience))
     assert bool(await found(store, "leave", place, *groups)) is is_found
-    usable = may_flow_from(place, frozenset(groups))
+    usable = may_flow_from(place, frozenset(f"group:{group}" for group in groups))
     (seen,) = await store.documents.listed(frozenset({audience}))
     assert bool(await store.documents.listed(usable)) is is_found
     assert (await store.documents.opened(seen.id, usable, 1) is not None) is is_found

@@ -106,7 +106,7 @@ async def test_a_reply_is_found_elsewhere_by_whoever_may_read_what_it_was_drawn_
 
 async def test_both_audiences_have_to_flow(store: Store) -> None:
     await told(store, said("where do I sail", place=CLUB), PLAN, ANNS)
-    readable = may_flow_from(Place(PersonAudience("ann")), frozenset({"club"}))
+    readable = may_flow_from(Place(PersonAudience("ann")), frozenset({"group:club"}))
     assert await finds(store, replace(asking("ann", ANN), audiences=readable))
     assert not await finds(store, asking("ann", ANN))
 
@@ -123,10 +123,10 @@ async def test_whoever_joins_its_thread_later_finds_it_there_unless_it_may_not_b
 async def test_a_channel_that_is_closed_and_opened_again_widens_nothing(store: Store) -> None:
     await told_in_public(store, ANNS)
     await store.ledger.restrict_place("test", "channel", CLUB, START)
-    readable = may_flow_from(Place(PersonAudience("ann")), frozenset({"club"}))
+    readable = may_flow_from(Place(PersonAudience("ann")), frozenset({"group:club"}))
     assert await finds(store, replace(asking("ann", ANN), audiences=readable))
     assert not await finds(store, asking("ann", ANN))
-    bens = may_flow_from(Place(PersonAudience("ben")), frozenset({"club"}))
+    bens = may_flow_from(Place(PersonAudience("ben")), frozenset({"group:club"}))
     assert not await finds(store, replace(asking("ben", BEN), audiences=bens))
     assert not await finds(store, asking("ann", CLUB))
     await told(store, said("hello", conversation="opened", place=PUBLIC), "ahoy", "")

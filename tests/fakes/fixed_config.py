@@ -36,13 +36,13 @@ def with_persona(
 
 
 @dataclass(frozen=True)
-class FixedGroups:
-    """A private question may use these groups."""
+class FixedReaders:
+    """A private question may use these audiences, too."""
 
-    groups: frozenset[str] = frozenset()
+    readable: frozenset[str] = frozenset()
 
-    async def groups_of(self, _: Place) -> frozenset[str]:
-        return self.groups
+    async def also_readable(self, _: Place) -> frozenset[str]:
+        return self.readable
 
 
 @dataclass(frozen=True)

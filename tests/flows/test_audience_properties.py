@@ -227,7 +227,7 @@ class Town:
     async def point(self, person: str, where: str, number: int) -> None:
         """Ask here about a reply that they read elsewhere, and have it told again."""
         place = self.place(person, where)
-        groups = {group for group in CHANNELS if person in self.members.readers[group]}
+        groups = {f"group:{one}" for one in CHANNELS if person in self.members.readers[one]}
         allowed = may_flow_from(place, groups)
         readable = [one for one in self.replies if one[0].audience in allowed]
         if readable and self.reads(person, where):
@@ -263,7 +263,7 @@ class Town:
         self.notes, self.repeats = notes, repeats
         before = len(self.model.requests)
         await self.turn(asked, said)
-        groups = {group for group in CHANNELS if person in self.members.readers[group]}
+        groups = {f"group:{one}" for one in CHANNELS if person in self.members.readers[one]}
         allowed = may_flow_from(place, groups)
         seen = {secret for request in self.model.requests[before:] for secret in secrets(request)}
         for secret in seen:
@@ -299,7 +299,7 @@ class Town:
         self.notes, self.repeats = notes, repeats
         before = len(self.model.requests)
         await self.turn(asked, said)
-        groups = frozenset[str]() if service else {one for one in CHANNELS if person in self.members.readers[one]}
+        groups = {f"group:{one}" for one in CHANNELS if person in self.members.readers[one] and not service}
         allowed = may_flow_from(asked.place, groups)
         for secret in {found for request in self.model.requests[before:] for found in secrets(request)}:
             usable = {one for one in self.stands[secret] if one.may_be_used(allowed, asked.conversation, person)}
@@ -315,10 +315,11 @@ class Town:
         rank = self.asked(0, person, "", place).authority
         user = FakeMcpUser(self.clock, Person(person, person), within_team=place.within_team, authority=rank)
         recall = RecallTool(self.store.memories, documents=self.store.documents)
-        tools = replace(personal_tools(self.store, user), toolbox=Toolbox([recall]), groups_of=self.readers.groups_of)
+        own = personal_tools(self.store, user)
+        tools = replace(own, toolbox=Toolbox([recall]), also_readable=self.readers.also_readable)
         read = [await tools.recall({"query": "secret boat canoe"})]
         read += [await tools.read_thread(thread.conversation) for thread in await tools.threads()]
-        allowed = may_flow_from(place, {one for one in CHANNELS if person in self.members.readers[one]})
+        allowed = may_flow_from(place, {f"group:{one}" for one in CHANNELS if person in self.members.readers[one]})
         seen = {found for text in read for found in SECRET.findall(text)}
         for secret in seen:
             usable = {one for one in self.stands[secret] if one.may_be_used(allowed, "", person)}

@@ -275,10 +275,10 @@ class Bot:
         instructions = self.instructions if self.off is Mechanism.NOT_READ else ""
         return Persona("You are a bot.", "Answer in English.", instructions)
 
-    async def groups_of(self, place: Place) -> frozenset[str]:
-        """As `GroupReaders`, of a world in which everybody may read every group."""
+    async def also_readable(self, place: Place) -> frozenset[str]:
+        """As `PlaceReaders`, of a world in which everybody may read every group."""
         groups = await self.store.conversations.groups(label(place.audience).partition(":")[2], limit=99)
-        return frozenset(groups)
+        return frozenset(f"group:{group}" for group in groups)
 
     @property
     def stored_replies(self) -> list[str]:

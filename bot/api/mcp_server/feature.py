@@ -16,7 +16,7 @@ from bot.api.mcp_server import texts
 from bot.api.mcp_server.client_documents import ClientDocuments
 from bot.api.mcp_server.oauth import OAUTH, RESOURCE_METADATA, SCOPES, SERVER_METADATA
 from bot.api.mcp_server.oauth_http import OAuthSite
-from bot.api.mcp_server.service import PersonalTools, Repositories, no_groups
+from bot.api.mcp_server.service import PersonalTools, Repositories, nothing_else
 from bot.api.mcp_server.token_user import TokenUser, call_rates
 from bot.api.settings import ApiSettings
 from bot.chat.access.admission import RateCounter
@@ -57,7 +57,7 @@ class TokenAccess:
             commands=self.commands,
             clock=self.asking.core.clock,
             new_secret=self.new_secret,
-            groups_of=no_groups if readers is None else readers.groups_of,
+            also_readable=nothing_else if readers is None else readers.also_readable,
         )
 
 

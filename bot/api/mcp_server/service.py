@@ -113,7 +113,7 @@ class Repositories(Protocol):
     def preferences(self) -> Preferences: ...
 
 
-async def no_groups(_: Place) -> frozenset[str]:
+async def nothing_else(_: Place) -> frozenset[str]:
     return frozenset()
 
 
@@ -128,7 +128,7 @@ class ForgetPreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonalTools:
-    """`groups_of`: returns the group places that the only reader of a place can read now."""
+    """`also_readable`: returns the labels of what else the only reader of a place can read now."""
 
     user: McpUser
     store: Repositories
@@ -137,14 +137,14 @@ class PersonalTools:
     commands: BoundCommands
     clock: Clock
     new_secret: Callable[[], str]
-    groups_of: Callable[[Place], Awaitable[frozenset[str]]] = field(default=no_groups)
+    also_readable: Callable[[Place], Awaitable[frozenset[str]]] = field(default=nothing_else)
 
     async def recall(self, args: JsonObject) -> str:
         """Search the person's past threads, and their documents. Raises ToolError, Refused and StoreError."""
         asked = await self.user.message("", "")
-        groups = await self.groups_of(asked.place)
-        superseded = await self._superseded(asked, may_flow_from(asked.place, groups), str(args.get("query", "")))
-        return await self._run("recall", args, asked, self._context(asked, 0, groups, superseded))
+        readable = await self.also_readable(asked.place)
+        superseded = await self._superseded(asked, may_flow_from(asked.place, readable), str(args.get("query", "")))
+        return await self._run("recall", args, asked, self._context(asked, 0, readable, superseded))
 
     async def remember(self, text: str) -> str:
         """Store a statement of the person. Raises ToolError, Refused and StoreError."""
@@ -254,7 +254,7 @@ class PersonalTools:
         return agreed["token"], agreed["thread"]
 
     async def _audiences(self, asked: Incoming) -> frozenset[str]:
-        return may_flow_from(asked.place, await self.groups_of(asked.place))
+        return may_flow_from(asked.place, await self.also_readable(asked.place))
 
     async def _thread(self, conversation: str) -> list[StoredMessage] | None:
         """Return the messages of one of the person's threads that a reply to them may hold; None if there is none."""
@@ -279,7 +279,7 @@ class PersonalTools:
         self,
         asked: Incoming,
         message: int,
-        groups: frozenset[str] = frozenset(),
+        readable: frozenset[str] = frozenset(),
         superseded: tuple[Superseded, ...] = (),
         *,
         asker_texts: tuple[str, ...] = (),
@@ -290,7 +290,7 @@ class PersonalTools:
             asked.conversation,
             message,
             asked.time,
-            groups,
+            readable,
             asked.authority,
             superseded,
             asker_texts=asker_texts,

@@ -1,4 +1,4 @@
-"""Which group places a person can read now: what was said there may be used where only they read."""
+"""What a person can read now besides a place of their own: what was said there may be used where only they read."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Final
 
 from cachetools import TLRUCache
 
-from agent.memory.audience import PersonAudience, Place, may_flow_from
+from agent.memory.audience import GroupAudience, PersonAudience, Place, label, may_flow_from
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from bot.chat.caches import SingleFlight, until_too_old
@@ -21,11 +21,17 @@ MAX_KNOWN: Final = 20_000
 
 # Returns the group places in which a person (their id) wrote, the latest first, up to a limit.
 WrittenIn = Callable[[str, int], Awaitable[Sequence[str]]]
+# Returns the ids of a person's other accounts whose direct messages they may read now.
+Accounts = Callable[[str], Awaitable[Sequence[str]]]
+
+
+async def _no_accounts(_: str) -> Sequence[str]:
+    return ()
 
 
 @dataclass(slots=True)
 class Readers:
-    """`platforms`: by the source of their messages.
+    """`platforms`: by the source of their messages. `accounts`: `Accounts`.
 
     Rules
       Only places in which the person wrote are asked about: nothing else of them could be used anyway.
@@ -36,28 +42,30 @@ class Readers:
     written_in: WrittenIn
     clock: Clock
     platforms: dict[str, Membership] = field(default_factory=dict[str, Membership])
+    accounts: Accounts = _no_accounts
     _flights: SingleFlight[Mapping[str, bool]] = field(default_factory=SingleFlight[Mapping[str, bool]])
     _known: TLRUCache[tuple[str, str], tuple[float, bool], float] = field(init=False)
 
     def __post_init__(self) -> None:
         self._known = TLRUCache(MAX_KNOWN, until_too_old, self.clock.monotonic)
 
-    async def groups_of(self, place: Place) -> frozenset[str]:
-        """Return the group places that the person of this place can read; none if others read this place, too.
-
-        Raises StoreError.
+    async def also_readable(self, place: Place) -> frozenset[str]:
+        """Return the labels of the groups that the person of this place can read, and of the direct messages of their
+        connected accounts; none if others read this place, too. Raises StoreError.
         """
         if not isinstance(place.audience, PersonAudience):
             return frozenset()
         person = place.audience.person
+        accounts = frozenset(label(PersonAudience(account)) for account in await self.accounts(person))
         membership = self._membership_of(person)
         if membership is None:
-            return frozenset()
-        return await self._readable(membership, person, await self.written_in(person, MAX_GROUPS))
+            return accounts
+        groups = await self._readable(membership, person, await self.written_in(person, MAX_GROUPS))
+        return accounts | {label(GroupAudience(group)) for group in groups}
 
     async def audiences(self, place: Place) -> frozenset[str]:
         """Return the labels of all audiences whose content may be used at this place now. Raises StoreError."""
-        return may_flow_from(place, await self.groups_of(place))
+        return may_flow_from(place, await self.also_readable(place))
 
     async def _readable(self, membership: Membership, person: str, places: Sequence[str]) -> frozenset[str]:
         now = self.clock.monotonic()

@@ -91,7 +91,7 @@ class ReadAgainTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         name = shown_note(str(args["file"]).strip(_QUOTES))
-        audiences = may_flow_from(context.place, context.readable_groups)
+        audiences = may_flow_from(context.place, context.readable)
         stored = await self.messages.attached_messages(
             context.person.id, context.conversation, audiences, limit=MAX_MESSAGES
         )

@@ -64,14 +64,14 @@ from bot.chat.turns.turn_features import (
 )
 from bot.chat.turns.turn_ports import (
     NO_FILES,
-    NO_GROUPS,
+    NO_READERS,
     NOTHING_BESIDE,
     NOTHING_LEARNED,
     FileReader,
     Foreground,
-    GroupReaders,
     HandleNotes,
     LearningRules,
+    PlaceReaders,
 )
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class TurnRunner:
     telemetry: Telemetry = SILENT
     budgets: BudgetChecks = NO_BUDGETS
     channel_rules: ChannelRules = NO_CHANNEL_RULES
-    readers: GroupReaders = NO_GROUPS
+    readers: PlaceReaders = NO_READERS
     files: FileReader = NO_FILES
     learning: LearningRules = NOTHING_LEARNED
     handles: HandleNotes | None = None
@@ -173,10 +173,10 @@ class TurnRunner:
             claim, question, files = read
             rules = await self.channel_rules.answer(claim.incoming)
             live.shape_answer(rules.shape)
-            groups = await self._groups(claim.incoming.place)
+            readable = await self._readable(claim.incoming.place)
             persona = rules.persona(await self.persona(claim.incoming))
             context, until = await self._known(
-                claim, rule, persona, tools, groups, turn.progress, files, provider.capabilities
+                claim, rule, persona, tools, readable, turn.progress, files, provider.capabilities
             )
             turn.record_sources(context.sources)
             live.record_context(context.read, turn.progress)
@@ -188,7 +188,7 @@ class TurnRunner:
                 summarise_until=until if self.summarises else None,
             )
             events.asked = provider.name
-            loop = self._loop(claim, rule, turn, tools, context, groups, provider, events, hooks)
+            loop = self._loop(claim, rule, turn, tools, context, readable, provider, events, hooks)
             await show_again(turn.progress, events.show, steps=rule.runs_beside)
             with self.foreground.answering():
                 ended = await loop.run()
@@ -257,10 +257,10 @@ class TurnRunner:
         limits = self.context.turn_limits
         return replace(limits, max_iterations=max(rule.rounds, limits.max_iterations))
 
-    async def _groups(self, place: Place) -> frozenset[str]:
-        """Return the groups whose content may be used there: where several people read, none."""
+    async def _readable(self, place: Place) -> frozenset[str]:
+        """Return the labels of what else may be used there: where several people read, nothing."""
         is_alone = isinstance(place.audience, PersonAudience)
-        return await self.readers.groups_of(place) if is_alone else frozenset()
+        return await self.readers.also_readable(place) if is_alone else frozenset()
 
     async def _known(
         self,
@@ -268,14 +268,14 @@ class TurnRunner:
         rule: TurnRule,
         persona: Persona,
         tools: Registry,
-        groups: frozenset[str],
+        readable: frozenset[str],
         progress: Progress,
         files: Attached,
         capabilities: Capabilities,
     ) -> tuple[Context, int | None]:
         """See `ContextComposer.compose`. Raises StoreError."""
         contents = FileContents(files.images, files.quoted)
-        context, until = await self._contexts.compose(claim, persona, tools, groups, capabilities, progress, contents)
+        context, until = await self._contexts.compose(claim, persona, tools, readable, capabilities, progress, contents)
         if rule.runs_beside and claim.incoming.own:  # a model wrote the text of this question
             context = replace(context, asker_texts=context.asker_texts[:-1])
         return context, until
@@ -355,7 +355,7 @@ class TurnRunner:
         turn: Turn,
         tools: Registry,
         context: Context,
-        groups: frozenset[str],
+        readable: frozenset[str],
         provider: Provider,
         events: "ObservedEvents",
         hooks: TurnHooks,
@@ -383,7 +383,7 @@ class TurnRunner:
             turn,
             tools,
             context,
-            groups,
+            readable,
             provider,
             self.clock,
             TurnCallbacks(

@@ -10,9 +10,9 @@ from agent.memory.audience import Place
 from bot.chat.attachments.reading import Attached
 
 
-class GroupReaders(Protocol):
-    async def groups_of(self, place: Place) -> frozenset[str]:
-        """Return the group places whose content may be used in a place that only one person reads."""
+class PlaceReaders(Protocol):
+    async def also_readable(self, place: Place) -> frozenset[str]:
+        """Return the labels of what else may be used in a place that only one person reads."""
         ...
 
 
@@ -45,8 +45,8 @@ class Foreground(Protocol):
 # What stands for a part that is not there.
 
 
-class NoGroups:
-    async def groups_of(self, place: Place) -> frozenset[str]:  # noqa: ARG002 -- a port's
+class NoReaders:
+    async def also_readable(self, place: Place) -> frozenset[str]:  # noqa: ARG002 -- a port's
         return frozenset()
 
 
@@ -70,7 +70,7 @@ class NothingBeside:
         return nullcontext()
 
 
-NO_GROUPS: Final = NoGroups()
+NO_READERS: Final = NoReaders()
 NO_FILES: Final = NoFiles()
 NOTHING_LEARNED: Final = NothingLearned()
 NOTHING_BESIDE: Final = NothingBeside()

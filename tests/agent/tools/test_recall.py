@@ -140,7 +140,7 @@ async def test_a_private_channel_is_found_in_a_dm_only_while_the_person_can_read
     await said(store, "My boat is blue.", PRIVATE)
     tool = RecallTool(store.memories)
     assert (await tool.run({"query": "boat"}, context())).text == NOTHING
-    assert "blue" in (await tool.run({"query": "boat"}, context(readable=frozenset({"g"})))).text
+    assert "blue" in (await tool.run({"query": "boat"}, context(readable=frozenset({"group:g"})))).text
 
 
 async def test_a_note_keeps_its_source_and_the_place_where_it_was_said() -> None:
@@ -334,7 +334,7 @@ def test_times_in_the_question_itself_only_say_what_comes_first() -> None:
     ],
 )
 def test_a_place_narrows_what_may_be_used_here(where: str, labels: set[str]) -> None:
-    assert query_of({"query": "x", "where": where}, context(readable=frozenset({"g"}))).audiences == labels
+    assert query_of({"query": "x", "where": where}, context(readable=frozenset({"group:g"}))).audiences == labels
 
 
 def test_a_place_never_widens_what_may_be_used_here() -> None:

@@ -11,7 +11,7 @@ from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.jobs import Job
 from agent.memory.audience import AudienceKind
-from agent.memory.forgetting_plans import EDIT, ForgettingPlan, Gone, Preview, Receipt, Wish
+from agent.memory.forgetting_plans import CONNECTED, EDIT, ForgettingPlan, Gone, Preview, Receipt, Wish
 from agent.shown_replies import ShownPage
 from agent.turn_records import Closing
 from bot.chat.access.admission import RateCounter, RateLimits
@@ -529,3 +529,37 @@ async def test_an_operator_edits_as_much_as_they_like() -> None:
     service = replace(world.service, edits=RateCounter(A_MINUTE), is_exempt={"ann"}.__contains__)
     await edited(service, *((post, f"train {n}") for n in range(9)))
     assert world.texts == ["train 8", "noted"]
+
+
+async def test_a_wish_of_connected_accounts_is_about_all_of_them_and_a_thread_is_of_one() -> None:
+    world = World()
+    for one, other in (("ann", "ann2"), ("ann2", "ann")):
+        await world.store.preferences.set(one, f"{CONNECTED} {other}", START.isoformat())
+    for person, conversation in (("ann", "thread"), ("ann2", "elsewhere"), ("ben", "his")):
+        await answered(world.store, said("my boat", person=person, conversation=conversation), "I see.")
+    thread = await world.service.ask(ANN, "thread")
+    assert "2 messages" in thread.text
+    assert "connected account" not in thread.text
+    question = await world.service.ask(ANN, "about boat")
+    assert "4 messages" in question.text
+    assert "connected account" in question.text
+    receipt = await world.service.forget(ANN, question.token)
+    assert "Forgotten" in receipt.text
+    assert world.texts == ["my boat", "I see."]
+
+
+async def test_what_an_account_was_told_that_was_connected_since_the_preview_is_shown_first() -> None:
+    world = World()
+    for person, conversation in (("ann", "thread"), ("ann2", "elsewhere")):
+        await answered(world.store, said("my boat", person=person, conversation=conversation), "I see.")
+    question = await world.service.ask(ANN, "everything")
+    for one, other in (("ann", "ann2"), ("ann2", "ann")):
+        await world.store.preferences.set(one, f"{CONNECTED} {other}", START.isoformat())
+    again = await world.service.forget(ANN, question.token)
+    assert again.text.startswith(forgetting_texts.FORGET_CHANGED)
+    assert len(world.texts) == 4
+    assert [who for who, _ in world.taken_back] == []
+    await world.service.forget(ANN, again.token)
+    assert world.texts == []
+    assert [who for who, _ in world.taken_back] == ["ann2", "ann"]
+    assert await world.store.preferences.all_of("ann2") == {}

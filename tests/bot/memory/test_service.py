@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from agent.incoming import Person
-from agent.memory.audience import WIDE, GroupAudience, PersonAudience, Place, TeamAudience, label
+from agent.memory.audience import WIDE, GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.facts import Scope
 from agent.memory.forgetting_plans import ERASE_ENTRIES
 from agent.memory.profile import Insight, Partition, ProfileField, learned
@@ -492,3 +492,28 @@ async def test_the_list_shows_what_may_be_outdated_by_which_entry_both_with_thei
     assert newer.text == "Our team eats lunch on the roof"
     days = [(NOON + timedelta(days=days)).date().isoformat() for days in (0, 9)]
     assert [day in entry.source for day, entry in zip(days, (older, newer), strict=True)] == [True, True]
+
+
+async def test_what_a_connected_account_was_told_is_listed_and_changed_here_and_opened_only_there(
+    office: Office,
+) -> None:
+    there = Place(PersonAudience("ann2"))
+    await office.learn("sail", there, person="ann2")
+    await remember(office.store.facts, "ann2", "The boat is blue.", "person:ann2", office.clock.now())
+
+    async def both(place: Place) -> frozenset[str]:
+        return may_flow_from(place, {"person:ann2"})
+
+    service = replace(office.service, audiences=both)
+    ann = Asker(Person("ann", "Ann"), DM, "C1")
+    assert [entry.plain for entry in (await service.answer(ann, "")).entries] == ["The boat is blue.", "sail"]
+    for number in (1, 2):
+        assert (await service.answer(ann, f"everywhere {number}")).text.startswith(memory_texts.OTHER_ACCOUNT)
+    deleted = await service.answer(ann, "delete 2")
+    assert [entry.plain for entry in deleted.entries] == ["The boat is blue."]
+    restored = await service.answer(ann, f"undo {deleted.undo}")
+    assert {entry.plain for entry in restored.entries} == {"The boat is blue.", "sail"}
+    corrected = await service.answer(ann, "correct 1 The boat is red.")
+    assert "The boat is red." in [entry.plain for entry in corrected.entries]
+    assert "The boat is blue." not in [entry.plain for entry in corrected.entries]
+    assert (await office.ask("", "ann2")).text == memory_texts.MEMORY_HEADING  # the goal is still there

@@ -76,7 +76,7 @@ async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: 
             bindparam("sizes", list(stretches.values()), ARRAY(Integer)),
         )
         explained = text(f"EXPLAIN {Tsvector.MATCHES[0].text}").bindparams(words, *ends, *PARAMETERS)
-        sought = SearchQuery((("boat",),), number=1, audiences=("",), exclude="")
+        sought = SearchQuery((("boat",),), number=1, person="", audiences=("",), exclude="")
         return "\n".join(row[0] for row in connection.execute(explained, {**sought.bound, "most": 9}))
 
     steps = await store.database.read(plan)

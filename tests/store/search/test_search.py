@@ -168,7 +168,7 @@ async def test_a_message_without_words_is_not_found_beside_a_match(either: Store
 async def test_a_search_never_reads_through_all_messages(store: Store, place: int | None) -> None:
     await answered(store, said("my boat"), "your boat")
     first, last = Fts5().entries_of(1).values()
-    sought = SearchQuery((("boat",),), number=1, audiences=("1",), exclude="", people=("1",), place=place)
+    sought = SearchQuery((("boat",),), number=1, person="1", audiences=("1",), exclude="", people=("1",), place=place)
     shared = place is not None
     bound = {**sought.bound, "words": '["boat"]', "first": first, "last": last, "most": 9}
 
@@ -234,7 +234,7 @@ async def test_someone_elses_question_never_finds_my_dm(
                 (conversation, label(where.audience), f"{whose} {word} number {number}") for whose in ("my", "your")
             ]
         conversation, target = _thread(asker, asked_in, current)
-        allowed = may_flow_from(target, readable)
+        allowed = may_flow_from(target, {f"group:{group}" for group in readable})
         hits = await opened.memories.search(RecallQuery(asker, "boat train plane", allowed, conversation, limit=99))
         shown = [hit.message for hit in hits]
         assert all(m.audience in allowed for m in shown)

@@ -21,7 +21,7 @@ from tests.fakes.postgresql import PostgresServer
 from tests.store.search.test_vectors_kept import MODEL, SIZE, spoke_much
 
 COUNT = 400
-OWN = SearchQuery((), 0, (label(dm("ann").audience),), "")
+OWN = SearchQuery((), 0, "ann", (label(dm("ann").audience),), "")
 CLUB = label(Place(GroupAudience("club")).audience)
 
 
@@ -96,7 +96,7 @@ async def test_what_may_not_be_seen_is_not_led_to_and_what_comes_short_is_no_ans
     closed = sorted(vectors)[:30]
     narrow = update(message).where(message.c.id.in_(closed)).values(audience=CLUB)
     await store.database.write(lambda c: c.execute(narrow))
-    inside = SearchQuery((), 0, (CLUB,), "")
+    inside = SearchQuery((), 0, "ann", (CLUB,), "")
     for wanted in (meant(dice) for _ in range(3)):
         found = await store.database.read(led_to, wanted, count=COUNT - 30)
         assert found is not None
@@ -107,7 +107,7 @@ async def test_what_may_not_be_seen_is_not_led_to_and_what_comes_short_is_no_ans
         assert few[0] == exact({id_: vectors[id_] for id_ in closed}, wanted, 1)[0]
         assert await store.database.read(led_to, wanted, sought=inside, count=31) is None
         assert await store.database.read(led_to, wanted, person="ben") is None
-        all_there = await store.database.read(nearness_of, wanted, "ann", inside, (), 100 * COUNT)
+        all_there = await store.database.read(nearness_of, wanted, inside, (), 100 * COUNT)
         assert set(all_there) == set(closed)
 
 
@@ -178,7 +178,7 @@ async def test_without_the_extension_all_is_compared_and_a_remark_says_so(postgr
         assert await store.database.read(support) is VectorSupport.FORBIDDEN
         assert not await store.embeddings.make_index(MODEL)
         assert not await make_index(store.database, MODEL, least=1)
-        assert len(await store.database.read(nearness_of, wanted, "ann", OWN, (), 100 * COUNT)) == NEAREST
+        assert len(await store.database.read(nearness_of, wanted, OWN, (), 100 * COUNT)) == NEAREST
     finally:
         await store.close()
     assert [one for one in (await look_at(url)).remarks if "CREATE EXTENSION vector" in one]

@@ -172,8 +172,8 @@ async def test_of_more_messages_more_are_compared_exactly(either: Store) -> None
     alike, nearest = (0.1, *[1.0] * 7), (1.0, *[-0.01] * 7)
 
     def compared(connection: Connection, total: int) -> set[int]:
-        sought = SearchQuery((), 0, (label(dm("ann").audience),), "")
-        return set(nearness_of(connection, meant, "ann", sought, (), total))
+        sought = SearchQuery((), 0, "ann", (label(dm("ann").audience),), "")
+        return set(nearness_of(connection, meant, sought, (), total))
 
     def given_vectors(connection: Connection) -> int:
         *_, last = ids = list(spoke_much(connection, RESCORED + 1, random.Random(3)))

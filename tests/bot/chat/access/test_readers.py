@@ -26,7 +26,7 @@ def readers(clock: FakeClock, *places: str, **platforms: FakeMembership) -> Read
 async def test_of_the_places_where_a_person_wrote_only_readable_ones_count() -> None:
     slack = FakeMembership({CLUB: {"slack:T:ann"}, CREW: {"slack:T:bob"}})
     known = readers(FakeClock(), CLUB, CREW, slack=slack)
-    assert await known.groups_of(ANN) == {CLUB}
+    assert await known.also_readable(ANN) == {f"group:{CLUB}"}
     assert await known.audiences(ANN) == {"person:slack:T:ann", "team:slack:T", f"group:{CLUB}"}
 
 
@@ -34,28 +34,28 @@ async def test_in_a_shared_place_no_platform_is_asked() -> None:
     slack = FakeMembership({CLUB: {"slack:T:ann"}})
     known = readers(FakeClock(), CLUB, slack=slack)
     for place in (Place(GroupAudience(CREW)), Place(TeamAudience("slack:T"), within_team="slack:T")):
-        assert await known.groups_of(place) == frozenset()
+        assert await known.also_readable(place) == frozenset()
     assert slack.asked == []
 
 
 async def test_an_answer_is_valid_for_a_minute_from_the_request() -> None:
     clock, slack = FakeClock(), FakeMembership({CLUB: {"slack:T:ann"}})
     known = readers(clock, CLUB, slack=slack)
-    assert await known.groups_of(ANN) == {CLUB}
+    assert await known.also_readable(ANN) == {f"group:{CLUB}"}
     slack.readers[CLUB].clear()
     await clock.advance(MAX_AGE_S - 0.1)
-    assert await known.groups_of(ANN) == {CLUB}
+    assert await known.also_readable(ANN) == {f"group:{CLUB}"}
     await clock.advance(0.1)
-    assert await known.groups_of(ANN) == frozenset()
+    assert await known.also_readable(ANN) == frozenset()
     assert len(slack.asked) == 2
 
 
 async def test_an_unknown_place_counts_as_unreadable_and_is_asked_about_again() -> None:
     slack = FakeMembership({CLUB: {"slack:T:ann"}, CREW: {"slack:T:ann"}}, silent={CLUB})
     known = readers(FakeClock(), CLUB, CREW, slack=slack)
-    assert await known.groups_of(ANN) == {CREW}
+    assert await known.also_readable(ANN) == {f"group:{CREW}"}
     slack.silent.clear()
-    assert await known.groups_of(ANN) == {CLUB, CREW}
+    assert await known.also_readable(ANN) == {f"group:{CLUB}", f"group:{CREW}"}
     assert [places for _, places in slack.asked] == [(CLUB, CREW), (CLUB,)]
 
 
@@ -70,18 +70,18 @@ async def test_a_platform_that_does_not_answer_delays_no_reply() -> None:
         return [CLUB]
 
     async with asyncio.timeout(PATIENCE_S):
-        assert await Readers(written_in, FakeClock(), {"slack:T": Silent()}).groups_of(ANN) == frozenset()
+        assert await Readers(written_in, FakeClock(), {"slack:T": Silent()}).also_readable(ANN) == frozenset()
 
 
 async def test_a_platform_is_asked_about_its_own_people_and_places_only() -> None:
     slack, discord = FakeMembership(), FakeMembership({"discord:20": {"slack:T:ann"}})
     known = readers(FakeClock(), CLUB, "discord:20", "slack:T2:club", "elsewhere", slack=slack, discord=discord)
-    assert await known.groups_of(ANN) == frozenset()
-    assert await known.groups_of(Place(PersonAudience("terminal:ann"))) == frozenset()
+    assert await known.also_readable(ANN) == frozenset()
+    assert await known.also_readable(Place(PersonAudience("terminal:ann"))) == frozenset()
     assert (slack.asked, discord.asked) == ([("slack:T:ann", (CLUB,))], [])
 
 
 async def test_the_number_of_places_asked_about_is_limited() -> None:
     slack = FakeMembership()
-    await readers(FakeClock(), *(f"slack:T:{n}" for n in range(MAX_GROUPS + 5)), slack=slack).groups_of(ANN)
+    await readers(FakeClock(), *(f"slack:T:{n}" for n in range(MAX_GROUPS + 5)), slack=slack).also_readable(ANN)
     assert len(slack.asked[0][1]) == MAX_GROUPS

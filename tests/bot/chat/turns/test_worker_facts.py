@@ -30,7 +30,7 @@ from bot.memory.learning import Learner
 from bot.memory.pauses import LearningSchedule
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from tests.bot.chat.turns.test_worker import World
-from tests.fakes.fixed_config import WORDED, FixedGroups
+from tests.fakes.fixed_config import WORDED, FixedReaders
 from tests.fakes.incoming import said
 from tests.fakes.one_turn import Echo
 
@@ -160,7 +160,7 @@ class Told(World):
         return replace(
             super().runner(),
             tools=ToolUse(Toolbox(tools, policy=policy), policy),
-            readers=FixedGroups(frozenset({"club"})),
+            readers=FixedReaders(frozenset({"group:club"})),
             learning=LearnsAtOnce(),
         )
 

@@ -1,0 +1,24 @@
+"""Connected accounts, as a feature of the chat bot."""
+
+from collections.abc import Callable
+
+from bot.chat.core import Core
+from bot.chat.feature import Feature
+from bot.connect import texts as connect_texts
+from bot.connect.commands import COMMAND
+from bot.connect.service import ConnectService
+from bot.connect.settings import ConnectSettings
+
+
+def feature(core: Core, settings: ConnectSettings, new_secret: Callable[[], str]) -> Feature:
+    """From then on, what the readers of places may read includes the direct messages of connected accounts."""
+    readers, admission = core.readers, core.admission
+    if readers is None or admission is None:
+        return Feature(name="connect", commands=[COMMAND.refusing(connect_texts.NOT_HERE)])
+    if not settings.enabled:
+        return Feature(name="connect", commands=[COMMAND.refusing(connect_texts.CONNECT_OFF)])
+    service = ConnectService(
+        core.store.preferences, core.clock, new_secret, core.platforms.schedules, admission.refusal
+    )
+    readers.accounts = service.usable
+    return Feature(name="connect", commands=[COMMAND.bound(service)])

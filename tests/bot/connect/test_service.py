@@ -1,0 +1,280 @@
+"""Two accounts are connected only after both have agreed, and are read only while their platforms know them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.errors import CogencyError
+from agent.incoming import Incoming, Person
+from agent.memory.audience import PersonAudience, Place
+from agent.memory.forgetting_plans import Everything
+from agent.schedules.definitions import Admitted, NotAllowed, Occurrence, Schedule
+from bot.chat.access.connected_accounts import MAX_ACCOUNTS
+from bot.chat.access.readers import Readers
+from bot.chat.caches import MAX_AGE_S
+from bot.chat.one_time_codes import CODE_TIME
+from bot.connect.service import ENTRIES, ConnectService, TooOften
+from tests.examples import examples
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import said
+from tests.fakes.store import StoreInMemory, store_in_memory
+
+ANN, ANN_THERE, BEN, EVE = "slack:T1:U1", "discord:1", "slack:T1:U2", "discord:666"
+
+
+@dataclass
+class Platform:
+    """Implements `SchedulePlatform`. `gone`: whom it does not know; `down`: it gives no answer."""
+
+    gone: set[str] = field(default_factory=set[str])
+    down: bool = False
+
+    async def admit(self, occurrence: Occurrence) -> Admitted:
+        if self.down:
+            raise CogencyError("it is down")
+        person = occurrence.schedule.definition.person
+        if person in self.gone:
+            return NotAllowed("They left.")
+        return message_of(person, occurrence.time)
+
+    async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
+        return message_of(schedule.definition.person, time)
+
+
+def message_of(person: str, time: datetime) -> Incoming:
+    place = Place(PersonAudience(person))
+    return replace(said("", place=place), person=Person(person, f"name of {person}"), time=time)
+
+
+@dataclass
+class World:
+    clock: FakeClock = field(default_factory=lambda: FakeClock(auto=False))
+    store: StoreInMemory = field(default_factory=store_in_memory)
+    slack: Platform = field(default_factory=Platform)
+    discord: Platform = field(default_factory=Platform)
+    refused: set[str] = field(default_factory=set[str])
+
+    def service(self) -> ConnectService:
+        secrets = iter(f"secret {number}" for number in range(10_000))
+        platforms = {"slack:T1": self.slack, "discord": self.discord}
+        return ConnectService(self.store.preferences, self.clock, lambda: next(secrets), platforms, self.refusal)
+
+    async def refusal(self, incoming: Incoming) -> str | None:
+        return "You may not ask." if incoming.person.id in self.refused else None
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+async def connected(service: ConnectService, first: str, second: str) -> None:
+    """`first` gets a code, `second` enters it, and both agree."""
+    assert await service.enter(second, await service.new_code(first)) == first
+    assert await service.confirm_entered(second, mine=True) == first
+    assert await service.waiting(first) == second
+    assert await service.confirm(first, second, mine=True)
+
+
+async def test_two_accounts_are_connected_after_both_have_agreed(world: World) -> None:
+    service = world.service()
+    await connected(service, ANN, ANN_THERE)
+    assert await service.usable(ANN) == [ANN_THERE]
+    assert await service.usable(ANN_THERE) == [ANN]
+    assert await service.describe(ANN_THERE) == "**name of discord:1** on Discord"
+
+
+async def test_a_stolen_code_connects_nothing_unless_its_person_agrees_to_the_thief(world: World) -> None:
+    service = world.service()
+    assert await service.enter(EVE, await service.new_code(ANN)) == ANN
+    assert await service.confirm_entered(EVE, mine=True) == ANN
+    assert await service.usable(EVE) == ()
+    assert await service.usable(ANN) == ()
+    assert await service.waiting(ANN) == EVE
+    assert await service.confirm(ANN, EVE, mine=False)
+    assert await service.waiting(ANN) is None
+    assert not await service.confirm(ANN, EVE, mine=True)
+    assert await service.usable(EVE) == ()
+
+
+async def test_somebody_who_is_talked_into_entering_a_code_sees_whose_it_is_and_can_decline(world: World) -> None:
+    service = world.service()
+    assert await service.enter(ANN, await service.new_code(EVE)) == EVE
+    assert await service.confirm_entered(ANN, mine=False) == EVE
+    assert await service.waiting(EVE) is None
+    assert not await service.confirm(EVE, ANN, mine=True)
+
+
+async def test_a_code_works_once_and_for_ten_minutes_and_not_in_its_own_account(world: World) -> None:
+    service = world.service()
+    code = await service.new_code(ANN)
+    assert await service.enter(ANN_THERE, code.lower().replace("-", " ")) == ANN
+    assert await service.enter(EVE, code) is None
+    assert await service.enter(ANN, await service.new_code(ANN)) is None
+    late = await service.new_code(ANN)
+    await world.clock.advance(CODE_TIME.total_seconds())
+    assert await service.enter(ANN_THERE, late) is None
+    replaced = await service.new_code(ANN)
+    await service.new_code(ANN)
+    assert await service.enter(ANN_THERE, replaced) is None
+
+
+async def test_an_unanswered_step_is_valid_for_ten_minutes(world: World) -> None:
+    service = world.service()
+    await service.enter(ANN_THERE, await service.new_code(ANN))
+    await world.clock.advance(CODE_TIME.total_seconds())
+    assert await service.confirm_entered(ANN_THERE, mine=True) is None
+    await service.enter(ANN_THERE, await service.new_code(ANN))
+    assert await service.confirm_entered(ANN_THERE, mine=True) == ANN
+    await world.clock.advance(CODE_TIME.total_seconds())
+    assert await service.waiting(ANN) is None
+    assert not await service.confirm(ANN, ANN_THERE, mine=True)
+    assert await service.usable(ANN) == ()
+
+
+async def test_nobody_agrees_to_an_account_that_entered_no_code(world: World) -> None:
+    service = world.service()
+    assert await service.confirm_entered(EVE, mine=True) is None
+    assert not await service.confirm(EVE, ANN, mine=True)
+    assert await service.usable(EVE) == ()
+
+
+async def test_codes_cannot_be_guessed(world: World) -> None:
+    service = world.service()
+    await service.new_code(ANN)
+    for number in range(ENTRIES.limit):
+        assert await service.enter(EVE, f"AAAA-AAAA-{number:04}") is None
+    with pytest.raises(TooOften):
+        await service.enter(EVE, "AAAA-AAAA-AAAA")
+    await world.clock.advance(timedelta(hours=1).total_seconds())
+    assert await service.enter(EVE, "AAAA-AAAA-AAAA") is None
+
+
+async def test_no_account_is_reached_by_way_of_a_third_one(world: World) -> None:
+    service = world.service()
+    await connected(service, ANN, ANN_THERE)
+    await connected(service, ANN_THERE, BEN)
+    assert await service.usable(ANN) == [ANN_THERE]
+    assert await service.usable(BEN) == [ANN_THERE]
+
+
+@pytest.mark.parametrize("person", [ANN, ANN_THERE])
+async def test_either_account_separates_both(world: World, person: str) -> None:
+    service = world.service()
+    await connected(service, ANN, ANN_THERE)
+    assert await service.disconnect(person) == [ANN if person == ANN_THERE else ANN_THERE]
+    assert await service.usable(ANN) == ()
+    assert await service.usable(ANN_THERE) == ()
+    assert await service.disconnect(person) == []
+
+
+@pytest.mark.parametrize("forgotten", [ANN, ANN_THERE])
+async def test_forgetting_everything_separates_the_accounts_and_leaves_no_id_of_the_other(
+    world: World, forgotten: str
+) -> None:
+    service = world.service()
+    await connected(service, ANN, ANN_THERE)
+    await world.store.forgetting.forget(Everything(forgotten), world.clock.now())
+    for person in (ANN, ANN_THERE):
+        assert await service.usable(person) == ()
+        assert await world.store.preferences.all_of(person) == {}
+
+
+def leave(world: World) -> None:
+    world.discord.gone.add(ANN_THERE)
+
+
+def fail(world: World) -> None:
+    world.discord.down = True
+
+
+def refuse(world: World) -> None:
+    world.refused.add(ANN_THERE)
+
+
+@pytest.mark.parametrize("change", [leave, fail, refuse])
+async def test_an_account_that_its_platform_does_not_admit_is_not_read(
+    world: World, change: Callable[[World], None]
+) -> None:
+    service = world.service()
+    await connected(service, ANN, ANN_THERE)
+    readers = Readers(world.store.conversations.groups, world.clock, accounts=service.usable)
+    place = Place(PersonAudience(ANN))
+    assert await readers.audiences(place) == {f"person:{ANN}", f"person:{ANN_THERE}"}
+    change(world)
+    await world.clock.advance(MAX_AGE_S)
+    assert await readers.audiences(place) == {f"person:{ANN}"}
+    assert await readers.audiences(Place(PersonAudience(ANN_THERE))) == {f"person:{ANN_THERE}", f"person:{ANN}"}
+
+
+async def test_an_account_of_a_platform_that_is_not_connected_is_not_read(world: World) -> None:
+    service = world.service()
+    await connected(service, ANN, "discord:1")
+    service.platforms = {"slack:T1": world.slack}
+    assert await service.usable(ANN) == []
+
+
+async def test_a_person_reads_a_bounded_number_of_accounts(world: World) -> None:
+    service = world.service()
+    for number in range(MAX_ACCOUNTS + 2):
+        await connected(service, f"discord:{number}", ANN)
+        await world.clock.advance(timedelta(hours=1).total_seconds())
+    assert len(await service.usable(ANN)) == MAX_ACCOUNTS
+
+
+PEOPLE = st.sampled_from([ANN, ANN_THERE, BEN])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("code"), PEOPLE),
+        st.tuples(st.just("enter"), PEOPLE, PEOPLE),
+        st.tuples(st.just("entered"), PEOPLE, st.sampled_from(["yes", ""])),
+        st.tuples(st.just("confirm"), PEOPLE, PEOPLE, st.sampled_from(["yes", ""])),
+        st.tuples(st.just("off"), PEOPLE),
+        st.tuples(st.just("wait"), st.sampled_from(["1", "11"])),
+    ),
+    max_size=25,
+)
+
+
+@given(steps=STEPS)
+@settings(max_examples=examples(60), deadline=None)
+async def test_whatever_happens_two_accounts_are_connected_only_if_each_agreed_to_the_other(
+    steps: list[tuple[str, ...]],
+) -> None:
+    world = World()
+    service = world.service()
+    codes, asked, agreed = dict[str, str](), dict[str, str](), set[tuple[str, str]]()
+    for kind, *what in steps:
+        match kind, what:
+            case "code", [person]:
+                codes[person] = await service.new_code(person)
+            case "enter", [person, owner] if owner in codes:
+                try:
+                    entered = await service.enter(person, codes[owner])
+                except TooOften:
+                    continue
+                if entered is not None:
+                    asked[person] = entered
+            case "entered", [person, mine]:
+                other = await service.confirm_entered(person, mine=bool(mine))
+                if other is not None and mine:
+                    assert other == asked[person]
+                    agreed.add((person, other))
+            case "confirm", [person, other, mine]:
+                if await service.confirm(person, other, mine=bool(mine)):
+                    agreed |= {(person, other)} if mine else set()
+                    agreed -= set() if mine else {(person, other), (other, person)}
+            case "off", [person]:
+                for other in await service.disconnect(person):
+                    agreed -= {(person, other), (other, person)}
+            case "wait", [minutes]:
+                await world.clock.advance(60.0 * float(minutes))
+            case _:
+                pass
+        for person in (ANN, ANN_THERE, BEN):
+            for other in await service.accounts.of(person):
+                assert {(person, other), (other, person)} <= agreed
