@@ -571,5 +571,5 @@ def addresses_read(progress: Progress, texts: Iterable[str]) -> AddressesRead:
         for result in step.results:
             if result is not None and result.status is ResultStatus.SUCCESS:
                 addresses.read_result(result)
-        addresses.read(message.text for message in step.joined)
+        addresses.read(message.text for message in step.joined if message.own)
     return addresses

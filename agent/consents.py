@@ -37,10 +37,13 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True)
 class PutAside:
-    """A turn that waits, no longer than `until`, for its asker's decision about these calls."""
+    """A turn that waits, no longer than `until`, for its asker's decision about these calls. `joined`: the turns whose
+    messages it has read.
+    """
 
     calls: Mapping[str, ToolCall]
     until: datetime
+    joined: tuple[int, ...] = ()
 
 
 def wait_until(progress: Progress, now: datetime) -> datetime:

@@ -193,9 +193,13 @@ class CallFinished:
 
 @dataclass(frozen=True, slots=True)
 class TurnPutAside:
-    """The turn waits for its asker's consent to these calls, by their ids; nothing of the turn runs meanwhile."""
+    """The turn waits for its asker's consent to these calls, or for their answer; nothing of the turn runs meanwhile.
+
+    `calls`: by their ids. `question`: what is to be shown of a question to them; "" if it is shown already.
+    """
 
     calls: Mapping[str, ToolCall]
+    question: str = ""
 
 
 class Outcome(StrEnum):

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from agent.asking import ASK_USER
 from agent.errors import ToolError
 from agent.events import AgentEvent, CallFinished, CallStarted
 from agent.memory.audience import WIDE, Place, drawn_from, label
@@ -48,7 +49,8 @@ class CodeCalls:
     tools: Sequence[Tool] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tools = [tool for tool in self.registry.tools if not isinstance(tool, CodeTool)]
+        of_code = (tool for tool in self.registry.tools if tool.name != ASK_USER)
+        self.tools = [tool for tool in of_code if not isinstance(tool, CodeTool)]
 
     async def run(self, call: ToolCall) -> ToolResult:
         if not self.turn.allows_inner_calls:

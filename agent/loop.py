@@ -31,6 +31,7 @@ from agent.messages import (
     Keep,
     Message,
     ModelCall,
+    Provenance,
     ToolCall,
     Usage,
     estimate_usage,
@@ -346,8 +347,8 @@ class Loop:
                     await self._callbacks.save(progress)
                 case turns.RunTools(calls):
                     effects.extend(await self._run_tools(calls))
-                case turns.AwaitConsent(calls):
-                    put_aside = events.TurnPutAside({placed.id: placed.call for placed in calls})
+                case turns.AwaitConsent(calls, question):
+                    put_aside = events.TurnPutAside({placed.id: placed.call for placed in calls}, question)
                     await self._emit(put_aside)
                     return put_aside
                 case turns.ShowNotice(sentence):
@@ -605,13 +606,16 @@ class Loop:
         """The tools' context, with the messages that joined the turn and the results of its tools so far."""
         progress, initial = self._turn.progress, self._tool_context
         results = [result.content for step in progress.steps for result in step.results if result is not None]
-        joined = [message.text for message in progress.joined]
-        own, others = (*initial.asker_texts, *joined), (*initial.other_texts, *results)
+        words = whose_words(initial.words, progress.steps)
+        joined = progress.joined
+        # An option that a model chose its words for after it had read others' words may be theirs.
+        theirs = [message.text for message in joined if message.own or words < Provenance.RELAYED]
+        relayed = [message.text for message in joined if not message.own and words >= Provenance.RELAYED]
         return replace(
             initial,
-            asker_texts=own,
-            other_texts=others,
-            words=whose_words(initial.words, progress.steps),
+            asker_texts=(*initial.asker_texts, *theirs),
+            other_texts=(*initial.other_texts, *results, *relayed),
+            words=words,
             sources=tuple({*tool_sources(progress), *(message.message for message in progress.joined)}),
             documents=tool_documents(progress),
             drawn_from=turn_drawn_from(progress, initial.place),

@@ -220,6 +220,8 @@ class Consent(StrEnum):
     """The asker did not answer in time."""
     EDITED = "edited"
     """The asker edited the question meanwhile."""
+    ASKED = "asked"
+    """No consent: the call is a question to the asker (`agent.asking`). It stays so when they have answered."""
 
 
 class ElicitAction(StrEnum):

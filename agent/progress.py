@@ -140,6 +140,16 @@ class Progress:
         return {consent_key(id_, call): call for id_, call in calls}
 
     @property
+    def asked(self) -> Mapping[str, ToolCall]:
+        """The call that asks the person and has no answer yet, by `consent_key`; {} if there is none."""
+        if not self.steps:
+            return {}
+        number, step = len(self.steps), self.steps[-1]
+        calls = enumerate(zip(step.calls, step.results, strict=True))
+        open_ = [(at, call) for at, (call, result) in calls if step.consent(at) is Consent.ASKED and result is None]
+        return {consent_key(f"{number}.{at + 1}", call): call for at, call in open_}
+
+    @property
     def joined(self) -> tuple[Waiting, ...]:
         return tuple(message for step in self.steps for message in step.joined)
 
@@ -384,7 +394,8 @@ def _decode_native(data: Json) -> NativeContent | None:
 
 def _decode_joined(data: Json) -> Waiting:
     message = _object(data)
-    return Waiting(int(str(message["turn"])), int(str(message["message"])), str(message["text"]))
+    number, row, text = int(str(message["turn"])), int(str(message["message"])), str(message["text"])
+    return Waiting(number, row, text, message.get("answers") is True, own=message.get("own") is not False)
 
 
 def _decode_call(data: Json) -> ToolCall:

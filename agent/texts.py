@@ -34,6 +34,7 @@ FILTERED = "The model's provider withheld the rest of this answer."
 QUESTION_EDITED = (
     "*You edited your question. Actions that I already took are not undone. From here on, I answer the new version.*"
 )
+NOT_ANSWERED_IN_TIME = "*Nobody answered this question within 24 hours.*"
 
 # Why a function is no tool, or a tool is not loaded
 

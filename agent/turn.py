@@ -20,6 +20,8 @@ Rules.
   a workspace leaves out keep their values. `"secure": false`, which some models know, refuses that iteration's calls.
 - Nothing is retried after text has arrived: the text stays in the reply.
 - Messages that the person writes meanwhile may join before a model call: they follow the results of the step before.
+- A call that asks the person is not run either: the turn is put aside in the same way, its question stays in the reply,
+  and the answer is a message that joins with its result (`agent.asking`).
 - A call that needs the asker's consent waits for it after the other calls of its step have run: the turn is put aside
   and continues when every such call is decided. A refused call becomes a failed result. If the question is edited after
   a call has run, all waiting calls become failed results: the text so far stays, and the model continues with the
@@ -36,6 +38,7 @@ from itertools import takewhile
 from typing import Final, TypeAlias, assert_never
 
 from agent import events, texts
+from agent.asking import MAX_QUESTIONS, question_of, was_asked
 from agent.messages import Consent, Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports.model import ReasoningArrived, StopReason
 from agent.progress import InnerCall, Progress, RoundStep, call_digest
@@ -104,6 +107,14 @@ class ConsentDecided:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionAnswered:
+    """The asker answered the question of the call with this id by a message. Comes before `start`."""
+
+    id: str
+    message: Waiting
+
+
+@dataclass(frozen=True, slots=True)
 class EndDue:
     """The turn must end: the next model call is the last, or (`at_once`) no further call is made. `why` is a sentence
     for the person.
@@ -123,6 +134,7 @@ TurnInput: TypeAlias = (
     | CallAnswered
     | MessagesJoined
     | ConsentDecided
+    | QuestionAnswered
 )
 
 
@@ -150,9 +162,12 @@ class RunTools:
 
 @dataclass(frozen=True, slots=True)
 class AwaitConsent:
-    """Put the turn aside until the asker has decided about these calls; nothing of the turn runs until then."""
+    """Put the turn aside until the asker has decided about these calls, or answered; nothing of the turn runs until
+    then. `question`: see `agent.events.TurnPutAside`.
+    """
 
     calls: tuple[CallPlaced, ...]
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +194,7 @@ REPEATED_CHARS = 2_000  # Of a question; the whole of it stands above
 JUST_ARRIVED = (
     "A message from the person has just arrived, while you worked. Heed it in what you do and say from now on:"
 )
+ANSWER_ARRIVED = "What the person answers to your question:"
 
 
 def appended_messages(steps: Sequence[RoundStep], hint: str = "", question: str = "") -> tuple[Message, ...]:
@@ -209,10 +225,15 @@ def _render_answer(step: RoundStep, hint: str, question: str) -> str:
         step.note,
         _render_question(question) if step.bad or step.problem else "",
         REMINDER if step.reminded else "",
-        *("\n".join([JUST_ARRIVED, *continued(neutralise(message.text).splitlines())]) for message in step.joined),
+        *map(_render_joined, step.joined),
         hint,
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _render_joined(message: Waiting) -> str:
+    head = ANSWER_ARRIVED if message.answers else JUST_ARRIVED
+    return "\n".join([head, *continued(neutralise(message.text).splitlines())])
 
 
 def _render_question(question: str) -> str:
@@ -242,6 +263,7 @@ class TurnLimits:
     """Calls of one tool with the same arguments. The second result gets a note; a third call does not run."""
     max_inner_calls: int = 200
     """Calls that code makes in one turn, refused ones too: each is audited, and its result stays until the end."""
+    max_questions: int = MAX_QUESTIONS
     max_thought_chars: int = 4_000
     """Thoughts are stored for debugging only; their beginning is enough."""
 
@@ -254,6 +276,11 @@ INNER_NEEDS_CONSENT = (
 )
 TOO_MANY_INNER = "not run: code made {limit} calls for this question, which is the limit"
 NOT_RUN = "not run: you made this call {times} times with these arguments. Go on from its result, which was:\n{result}"
+ONE_QUESTION = "not asked: ask one question at a time"
+NO_QUESTION = "not asked: the question is empty"
+ASKED_ENOUGH = "not asked: you have asked {limit} questions for this answer, which is the limit. Go on without it"
+INNER_ASKS = "not run: code cannot ask the person. Call {tool} yourself, outside of the code"
+ANSWERED = "The person has answered."
 GONE_CALL = "not run, although it could be when this was asked for: {why}"
 # All that a model wrote before its call where it made the call an item of a list, or a quotation.
 _MARKUP_ALONE: Final = re.compile(r"[\s>*+\-#`~|]*+(?:\d{1,3}[.)])?+\s*+")
@@ -275,13 +302,20 @@ NOT_ALLOWED = {
     ),
 }
 
+NOT_ANSWERED = {
+    Consent.REFUSED: "The person chose not to answer. Do not ask again; go on without it.",
+    Consent.EXPIRED: "The person did not answer in time. Say what is open, or what you assume.",
+    Consent.EDITED: NOT_ALLOWED[Consent.EDITED].replace("not run", "not answered"),
+}
+
 
 class Turn:
     """Pass events to `receive`; perform the effects that `start` and `receive` return, in order.
 
     `check` returns what is wrong with a call (unknown tool, arguments against its schema), for the model, or None.
     `repeatable` returns whether a tool may run twice. `progress` is the progress that an earlier process saved.
-    `needs_consent` is called for each call that could run. `question`: repeated with each correction.
+    `needs_consent` is called for each call that could run, and `asks` returns whether a call asks the person.
+    `question`: repeated with each correction.
     """
 
     def __init__(
@@ -292,7 +326,10 @@ class Turn:
         progress: Progress = Progress(),  # noqa: B008 -- frozen
         needs_consent: Callable[[ToolCall], bool] = lambda _: False,
         question: str = "",
+        asks: Callable[[ToolCall], bool] = lambda _: False,
     ) -> None:
+        self._asks = asks
+        self._unshown_question = ""
         self._check = check
         self._needs_consent = needs_consent
         self._repeatable = repeatable
@@ -368,6 +405,8 @@ class Turn:
             return TOO_MANY_INNER.format(limit=self._limits.max_inner_calls)
         if (problem := self._problem_of(call)) is not None:
             return problem
+        if self._asks(call):
+            return INNER_ASKS.format(tool=call.name)
         return INNER_NEEDS_CONSENT.format(tool=call.name) if self._needs_consent(call) else None
 
     def end_early(self, due: EndDue) -> list[Effect]:
@@ -408,8 +447,8 @@ class Turn:
                 return self._fail(sentence)
             case MessagesJoined(messages):
                 return self._join(messages)
-            case ConsentDecided(id_, consent):
-                self._store_consent(id_, consent)
+            case ConsentDecided() | QuestionAnswered():
+                self._store_decision(event)
             case events.SummaryArrived(update):
                 self._progress = replace(self._progress, summary={**self._progress.summary, **update})
             case events.ReplyEnded() | events.ViolationFound():
@@ -466,7 +505,7 @@ class Turn:
         # before its rounds are used up.
         if self._repeats and all(len(self._results_of(call)) >= self._limits.max_same_calls for call in calls):
             return self._finish(events.Outcome.EXHAUSTED, texts.SAME_CALLS)
-        refusals = tuple(self._refusal_of(call) for call in calls)
+        refusals = self._refusals_of(calls)
         results = tuple(
             None if reason is None else ToolResult(call.name, ResultStatus.FAILURE, reason)
             for call, reason in zip(calls, refusals, strict=True)
@@ -477,11 +516,44 @@ class Turn:
         remind = needs_schema and self._reminders < self._limits.max_reminders
         bad = self._secure and None not in refusals
         consents = tuple(
-            Consent.AWAITED if reason is None and self._needs_consent(call) else Consent.NOT_NEEDED
+            Consent.NOT_NEEDED if reason is not None else self._consent_for(call)
             for call, reason in zip(calls, refusals, strict=True)
         )
+        self._add_question(calls, consents)
         step = replace(self._step, calls=calls, results=results, reminded=remind, bad=bad)
         return self._save_step(replace(step, consents=consents if any(consents) else ()))
+
+    def _consent_for(self, call: ToolCall) -> Consent:
+        if self._asks(call):
+            return Consent.ASKED
+        return Consent.AWAITED if self._needs_consent(call) else Consent.NOT_NEEDED
+
+    def _add_question(self, calls: tuple[ToolCall, ...], consents: tuple[Consent, ...]) -> None:
+        """Let the question of these calls stand in the reply, so that the answer below it can be understood."""
+        for call, consent in zip(calls, consents, strict=True):
+            if consent is Consent.ASKED:
+                question = question_of(call)
+                is_written = question.text in self._step_text  # the model has just written it as its answer
+                self._unshown_question = replace(question, text="" if is_written else question.text).markdown
+
+    def _refusals_of(self, calls: tuple[ToolCall, ...]) -> tuple[str | None, ...]:
+        """Why each of these calls does not run, for the model, or None."""
+        asked = sum(
+            was_asked(call, step.consent(at)) for step in self._progress.steps for at, call in enumerate(step.calls)
+        )
+        refusals, asks_now = list[str | None](), False
+        for call in calls:
+            refusal = self._refusal_of(call)
+            if refusal is None and self._asks(call):
+                if asks_now:
+                    refusal = ONE_QUESTION
+                elif asked >= self._limits.max_questions:
+                    refusal = ASKED_ENOUGH.format(limit=self._limits.max_questions)
+                elif not question_of(call).text:
+                    refusal = NO_QUESTION
+                asks_now = asks_now or refusal is None
+            refusals.append(refusal)
+        return tuple(refusals)
 
     def _refusal_of(self, call: ToolCall) -> str | None:
         """Why the call does not run, for the model, or None."""
@@ -513,7 +585,7 @@ class Turn:
 
     def _save_step(self, step: RoundStep) -> list[Effect]:
         text = "" if _MARKUP_ALONE.fullmatch(self._step_text) else self._step_text
-        step = replace(step, text=text)
+        step = replace(step, text=joined([text, self._unshown_question]))
         self._step, self._text_pieces = RoundStep(), []
         self._progress = replace(self._progress, steps=(*self._progress.steps, step))
         save = SaveProgress(self._progress)
@@ -527,7 +599,8 @@ class Turn:
             return self._next_call()
         if runnable := self._open_calls(*RUNNING):
             return [RunTools(runnable)]
-        return [AwaitConsent(self._open_calls(Consent.AWAITED))]
+        question, self._unshown_question = self._unshown_question, ""
+        return [AwaitConsent(self._open_calls(Consent.AWAITED, Consent.ASKED), question)]
 
     def _store_result(self, id_: str, result: ToolResult) -> list[Effect]:
         *earlier_steps, step = self._progress.steps
@@ -541,6 +614,12 @@ class Turn:
         running = self._open_calls(*RUNNING)
         return [save] if running else [save, *self._after_step(step)]
 
+    def _store_decision(self, event: ConsentDecided | QuestionAnswered) -> None:
+        if isinstance(event, QuestionAnswered):
+            self._store_answer(event.id, event.message)
+        else:
+            self._store_consent(event.id, event.consent)
+
     def _store_consent(self, id_: str, consent: Consent) -> None:
         """Store the consent; without one the call fails. A call that is already decided is left unchanged."""
         number, _, position = id_.partition(".")
@@ -548,16 +627,36 @@ class Turn:
         if int(number) != len(self._progress.steps):
             return
         *earlier_steps, step = self._progress.steps
-        if not 0 <= at < len(step.calls) or step.consent(at) is not Consent.AWAITED:
+        if not 0 <= at < len(step.calls) or step.results[at] is not None:
+            return
+        is_question = step.consent(at) is Consent.ASKED
+        reasons = NOT_ANSWERED if is_question else NOT_ALLOWED
+        if step.consent(at) is not Consent.AWAITED and not (is_question and consent in reasons):
             return
         consents = (*step.consents[:at], consent, *step.consents[at + 1 :])
         results = step.results
-        if consent in NOT_ALLOWED:
-            failed = ToolResult(step.calls[at].name, ResultStatus.FAILURE, NOT_ALLOWED[consent])
+        if consent in reasons:
+            failed = ToolResult(step.calls[at].name, ResultStatus.FAILURE, reasons[consent])
             results = (*results[:at], failed, *results[at + 1 :])
-        edited = consent is Consent.EDITED and texts.QUESTION_EDITED not in step.text
-        text = joined([step.text, texts.QUESTION_EDITED]) if edited else step.text
+        notice = texts.QUESTION_EDITED if consent is Consent.EDITED else ""
+        if is_question and consent is Consent.EXPIRED:
+            notice = texts.NOT_ANSWERED_IN_TIME
+        text = joined([step.text, notice]) if notice not in step.text else step.text
         step = replace(step, consents=consents, results=results, text=text)
+        self._progress = replace(self._progress, steps=(*earlier_steps, step))
+
+    def _store_answer(self, id_: str, message: Waiting) -> None:
+        """Store the answer to a question that was asked; one that has an answer is left unchanged."""
+        number, _, position = id_.partition(".")
+        at = int(position) - 1
+        if int(number) != len(self._progress.steps):
+            return
+        *earlier_steps, step = self._progress.steps
+        if not 0 <= at < len(step.calls) or step.consent(at) is not Consent.ASKED or step.results[at] is not None:
+            return
+        answered = ToolResult(step.calls[at].name, ResultStatus.SUCCESS, ANSWERED)
+        results = (*step.results[:at], answered, *step.results[at + 1 :])
+        step = replace(step, results=results, joined=(*step.joined, message))
         self._progress = replace(self._progress, steps=(*earlier_steps, step))
 
     def _join(self, messages: tuple[Waiting, ...]) -> list[Effect]:
@@ -587,7 +686,7 @@ class Turn:
         if consent in RUNNING and not self._repeatable(call.name):
             return ToolResult(call.name, ResultStatus.UNKNOWN, CRASHED_CALL)
         # A call may have waited for a day: its tool may be gone.
-        if consent is not Consent.AWAITED and (problem := self._check(call)) is not None:
+        if consent not in (Consent.AWAITED, Consent.ASKED) and (problem := self._check(call)) is not None:
             return ToolResult(call.name, ResultStatus.FAILURE, GONE_CALL.format(why=problem))
         return None
 

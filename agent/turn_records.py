@@ -77,11 +77,17 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A message that waits for the turn before it to end: its own turn, its row id, its text."""
+    """A message that waits for the turn before it to end: its own turn, its row id, its text.
+
+    `answers`: it answers the question of a call. `own`: its words are certainly the person's own; False for an option
+    that they chose, which the model wrote.
+    """
 
     turn: int
     message: int
     text: str
+    answers: bool = False
+    own: bool = True
 
 
 @dataclass(frozen=True, slots=True)

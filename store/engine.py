@@ -21,7 +21,7 @@ from agent.memory.documents import DocumentQuery, DocumentRefused, Documents, Fo
 from agent.memory.statements import READER
 from agent.ports.acts import Acts
 from agent.ports.api_tokens import ApiTokens
-from agent.ports.consents import Consents, OpenQuestions
+from agent.ports.consents import AskedQuestions, Consents, OpenQuestions
 from agent.ports.conversations import Knowledge, Summaries, WorkingSet
 from agent.ports.embeddings import Embeddings
 from agent.ports.forgetting import Forgetting
@@ -83,6 +83,7 @@ from store.shared_rates import SqlSharedRates
 from store.summaries import SqlSummaries
 from store.tool_accounts import SqlToolAccounts
 from store.tool_calls import SqlToolAudit
+from store.turns.asked_questions import SqlAskedQuestions
 from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
 from store.turns.open_questions import SqlOpenQuestions
@@ -370,6 +371,7 @@ class Store:
     ledger: Ledger
     consents: Consents
     open_questions: OpenQuestions
+    asked_questions: AskedQuestions
     conversations: SqlConversations
     knowledge: Knowledge
     memories: Memories
@@ -622,6 +624,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlLedger(database, erased_ids),
         SqlConsents(database),
         SqlOpenQuestions(database),
+        SqlAskedQuestions(database, erased_ids),
         SqlConversations(database),
         SqlKnowledge(database),
         SqlMemories(database, reader),

@@ -44,6 +44,8 @@ class TurnRow(TableRow, table=True):
     kind: str = Field(sa_type=StorableText, default=TurnKind.QUESTION)
     schedule: int | None = Field(sa_type=BigInteger, default=None)
     """The number of the schedule that began it; the schedule may be gone."""
+    answers: int | None = Field(sa_type=BigInteger, default=None)
+    """The number of the turn whose question its message answers; that turn may be gone (`store.turns.answers`)."""
     state: str = Field(sa_type=StorableText, default=WAITING)
     source: str = Field(sa_type=StorableText)
     event_id: str = Field(sa_type=StorableText)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from agent.messages import confusable_skeleton
 from agent.patterns import compile_later
 
 HIDDEN: Final = "[secret]"
@@ -60,6 +61,7 @@ _NAMED: Final = compile_later(
     r"\s*(?P<quote>[\"'`“‘«]?)(?!\[secret)(?P<value>[^\s\"'`“”‘’«»、。，]{3,})",
     re.IGNORECASE,
 )
+_NAME: Final = compile_later(rf"(?<![^\W_])(?:{_NAMES})(?![^\W_])|{_NAMES_WITHOUT_BLANKS}", re.IGNORECASE)
 _WORD: Final = compile_later(r"[^\W\d_]+(?:[-'][^\W\d_]+)*[.,;!?…)]*")
 # No scheme in use is longer; without a bound a long text of dots and dashes takes seconds.
 _ADDRESS: Final = compile_later(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s<>\"']+", re.IGNORECASE)
@@ -74,6 +76,11 @@ _TOKEN: Final = compile_later(rf"[A-Za-z0-9+/_=-]{{{RANDOM_CHARS},}}")
 _UUID: Final = compile_later(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _HEX: Final = compile_later(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{32,}", re.IGNORECASE)
 _BETWEEN: Final = compile_later(r"[/=]")
+
+
+def names_secret(text: str) -> bool:
+    """Return whether a text names a kind of secret, as a question for one does, also in letters that look alike."""
+    return _NAME.search(text) is not None or _NAME.search(confusable_skeleton(text)) is not None
 
 
 def has_secret(text: str) -> bool:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
+from agent.asking import AskedQuestion
 from agent.consents import ConsentOutcome, Undecided
 from agent.messages import AnswerOutcome, Consent, ElicitAction, OpenQuestion
-from agent.turn_records import Claim
+from agent.turn_records import Claim, Waiting
 
 
 class Consents(Protocol):
@@ -34,6 +35,28 @@ class Consents(Protocol):
 
     async def undecided(self, person: str) -> list[Undecided]:
         """Return every call that waits for this person's decision, the oldest first."""
+        ...
+
+
+class AskedQuestions(Protocol):
+    """The questions of the model for which turns were put aside. `key`: see `agent.progress.consent_key`."""
+
+    async def open_to(self, person: str) -> list[AskedQuestion]:
+        """Return every question that waits for this person's answer, the oldest first."""
+        ...
+
+    async def answer(
+        self, turn: int, key: str, person: str, text: str, now: datetime, *, chosen: bool = False
+    ) -> AnswerOutcome:
+        """Store an answer as a message of the asker, with which the turn goes on. `chosen`: it is an option."""
+        ...
+
+    async def decline(self, turn: int, key: str, person: str, now: datetime) -> AnswerOutcome:
+        """Store that the asker does not answer; the turn goes on."""
+        ...
+
+    async def answer_of(self, turn: int) -> Waiting | None:
+        """Return the answer with which this turn goes on; None if there is none."""
         ...
 
 

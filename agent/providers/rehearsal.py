@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Final, TypeAlias, assert_never, cast
 
 from agent import texts
+from agent.asking import ASK_USER
 from agent.errors import ADVICE
 from agent.memory.attribution import FILES_NOTE
 from agent.messages import Json, JsonObject, Message, ResultStatus, Role, is_too_deep
@@ -25,6 +26,7 @@ from agent.ports.model import CallOptions, Capabilities, ProviderEvent, Response
 from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
 from agent.tools.read_channel import FOLD, NAME
 from agent.tools.recall import KNOWN_HEAD, WITH_DOCUMENTS
+from agent.turn import ANSWER_ARRIVED
 
 INIT = "cogency init"
 NOTICE = f"*(I am the offline rehearsal model: `{INIT}` sets up a real one.)*"
@@ -367,6 +369,9 @@ def _after_results(intent: Intent, results: str, messages_here: Sequence[str] = 
             return _answer(answer) + _summary("Looked up an earlier conversation.")
         case ShowChart():
             return _answer(f"Here is a sample table and its chart:\n\n{BOATS_TABLE}")
+        case Use(name) if name == ASK_USER and ANSWER_ARRIVED in results:
+            answered = (line.removeprefix("> ") for line in results.partition(ANSWER_ARRIVED)[2].strip().splitlines())
+            return _answer(f"You answered:\n\n{_quote(chr(10).join(answered))}")
         case RepeatLast() | Use() | ShowCode() | Talk():
             return _answer(f"The tool answered:\n\n{_quote(content)}")
         case _:

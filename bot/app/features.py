@@ -56,6 +56,7 @@ from bot.tools.approvals import ApprovalService
 from bot.tools.commands import ToolsService
 from bot.tools.plugins import feature as plugins
 from bot.tools.questions import QuestionService
+from bot.tools.user_questions import UserQuestions
 from bot.web import feature as web
 from bot.web.feature import page_reader
 from bot.webhooks import feature as webhooks
@@ -84,7 +85,9 @@ class Services:
     delivers_webhooks: bool = False
     """Whether this process delivers outgoing webhooks."""
     offers_work: bool = True
-    """Whether the bot outlives the answer to a question, so that a model may begin long work."""
+    """Whether the bot outlives the answer to a question, so that a model may begin long work, or ask the person
+    something.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +153,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         models.feature(services.models),
         operators.feature(services.operators),
         programs.feature,
+        *((tools.asking_feature(),) if services.offers_work else ()),
         webhooks.feature(core, _hooks(settings, services), slots=max(1, settings.turns.max_running // SHARE_OF_EVENTS)),
     )
     if services.delivers_webhooks:
@@ -161,7 +165,8 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         core.turns.wake,
     )
     questions = QuestionService(store.open_questions, core.clock)
-    tools_service = ToolsService(approvals, questions, opened.servers, core.operates)
+    asked = UserQuestions(store.asked_questions, store.consents, core.clock, core.turns.wake)
+    tools_service = ToolsService(approvals, questions, asked, opened.servers, core.operates)
     every = (*listed, tools.feature(tools_service))
     mcp = mcp_server.feature(
         programs,

@@ -43,7 +43,13 @@ def turn_runner(
         clock=core.clock,
         provider=models.provider,
         persona=persona_of(settings),
-        tools=ToolUse(features.tools.service.toolbox, opened.policy, store.audit, features.tools.questions),
+        tools=ToolUse(
+            features.tools.service.toolbox,
+            opened.policy,
+            store.audit,
+            features.tools.questions,
+            features.tools.asked,
+        ),
         context=ContextConfig(
             fresh_word,
             TurnLimits(max_iterations=settings.turns.max_iterations),

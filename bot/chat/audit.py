@@ -121,12 +121,15 @@ class CallAudit:
         )
         await self.audit.add(row, self.claim)
 
-    async def keep_refused(self) -> None:
-        """Record which of the last calls were refused by their asker, or timed out."""
+    async def keep_decided(self) -> None:
+        """Record which of the last calls were refused by their asker, timed out, or were answered."""
         step, round_number = self.turn.progress.steps[-1], len(self.turn.progress.steps)
         for at, call in enumerate(step.calls):
             if step.consent(at) in NOT_ALLOWED:
                 row = self._row(f"{round_number}.{at + 1}", call, self.clock.now(), CallEnd.NOT_RUN)
+                await self.audit.add(row, self.claim)
+            elif step.consent(at) is Consent.ASKED and step.results[at] is not None:
+                row = self._row(f"{round_number}.{at + 1}", call, self.clock.now(), ResultStatus.SUCCESS)
                 await self.audit.add(row, self.claim)
 
     async def stop(self) -> None:
@@ -159,7 +162,9 @@ class CallAudit:
             within and any(inner.result.keep is Keep.TURN for inner in step.inner)
         )
         decision, by = "unasked", DecidedBy.EFFECT
-        if self.gate is not None and known:
+        if consent is Consent.ASKED:
+            decision, by = "answered", DecidedBy.ASKER
+        elif self.gate is not None and known:
             decision, by = self.gate.decided_by(call, consent)
         return AuditedCall(
             time=now,

@@ -132,7 +132,8 @@ class Panel:
 
     `boxes`: flags of the command that can be ticked before a button is pressed, with their initial values; they keep
     these on platforms without boxes. `page`: of the list that it shows, from 1. `refused`: nothing was done, and the
-    text says why. `takes_words`: where there are no buttons, what the person types next are the command's words.
+    text says why. `takes_words`: where there are no buttons, what the person types next are the command's words, after
+    `words_before`.
     """
 
     text: str
@@ -143,6 +144,7 @@ class Panel:
     page: int = 1
     refused: bool = False
     takes_words: bool = False
+    words_before: str = ""
 
 
 _PAGE: Final = re.compile(r"page ([0-9]{1,9})")

@@ -23,6 +23,7 @@ from fnmatch import fnmatchcase
 from typing import Final, Self
 
 from agent.addresses import addresses_in
+from agent.asking import asks
 from agent.consents import ConsentOutcome, Undecided, wait_until
 from agent.errors import Refused, StoreError
 from agent.messages import Consent, Provenance, ToolCall
@@ -303,7 +304,7 @@ class ApprovalPolicy:
         context = (words, lambda: turn.progress, tools.sends, tools.names_of_schema, allowed)
         asks_nobody = claim.incoming.kind.asks_nobody
         gate = CallGate(tuple(self.rows), tools.check, effect_of, asker, standing, *context, asks_nobody)
-        turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent, claim.incoming.text)
+        turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent, claim.incoming.text, asks)
         for decision in await self._decisions(claim, progress):
             turn.receive(decision)
         return turn, gate

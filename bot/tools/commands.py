@@ -19,6 +19,7 @@ from bot.tools.approvals import ApprovalService
 from bot.tools.mcp.questions import MAX_TEXT_CHARS, QuestionField, ValueKind, limits_of, values_of
 from bot.tools.mcp.source import ToolSignIns
 from bot.tools.questions import ANSWER, DECLINE, LATER, SEND, SHOW, SHOW_QUESTION, QuestionService
+from bot.tools.user_questions import REPLY_FORM, UserQuestions
 
 WORDS = ("sign in SERVER", "sign out SERVER")
 # Suggested while a person types; the capitals are to be replaced.
@@ -33,6 +34,7 @@ class ToolsService:
 
     service: ApprovalService
     questions: QuestionService
+    asked: UserQuestions
     sign_ins: ToolSignIns
     operates: Callable[[str], bool]
 
@@ -45,6 +47,9 @@ async def show(service: ToolsService, call: declaration.CommandCall) -> Panel:
     words = call.words.split(maxsplit=1)
     if words[:1] and words[0].casefold() == "sign":
         return await _sign_ins(service, call)
+    buttons = call.caller.entry_chars is not None
+    if (asked := await service.asked.answer(call.caller.person.id, call.words, buttons=buttons)) is not None:
+        return asked
     if (question := await service.questions.answer(call.caller.person.id, call.words)) is not None:
         return question_panel(question, call.caller.window_fields)
     panel = await service.answer(await call.caller.asker(), call.words)
@@ -190,7 +195,7 @@ COMMAND = declaration.Command(
             hint="[sign in|out SERVER]",
         ),
     ),
-    forms=(ANSWER_FORM,),
+    forms=(ANSWER_FORM, REPLY_FORM),
     phrases=("my tools", "show tools"),
     means=lambda words, _: _is_order(words),
     examples={

@@ -122,7 +122,7 @@ class QuestionService:
             case [word, turn] if word == SHOW:
                 return await self._show_oldest(person, turn=turn)
             case [word, turn] if word == SHOW_QUESTION:
-                return await self._show_oldest(person, turn=turn) or QuestionAnswer(tool_texts.NOTHING_WAITS)
+                return await self._show_oldest(person, turn=turn) or QuestionAnswer(tool_texts.NOTHING_ASKED)
             case [word, name] if word in _ACTIONS:
                 return await self._act(person, name, _ACTIONS[word])
             case [word, name, rest] if word == ANSWER:

@@ -37,6 +37,7 @@ TOOL_SUMMARIES = {
     "schedule": "Sets a reminder or a scheduled task.",
     "schedules": "Lists your reminders and scheduled tasks.",
     "search_slack": "Searches public channels with Slack's own search.",
+    "ask_user": "Asks you a question when it needs your decision.",
     "share_file": "Attaches a text file to an answer.",
     "skill": "Reads the instructions for a kind of task.",
     "tools": "Looks up how to call a tool.",
@@ -321,6 +322,31 @@ NOT_ANSWERED = {
     "ANSWERED_BEFORE": "You already answered this. Nothing changed.",
     "OVER": QUESTION_OVER,
     "KEPT": QUESTION_OVER,
+}
+
+
+# What the model asks its asker (`ask_user`)
+
+MODEL_ASKS = "**I have a question** about “{question}”:"
+MODEL_ASKS_HOW = (
+    "My language model wrote this question. Your answer becomes a message in this conversation, so do not enter "
+    "passwords, keys or card numbers. You have 24 hours, and can also answer with your next message there."
+)
+MODEL_ASKS_TYPED = "Write a number, another answer, or `skip`."
+MODEL_ASKS_IN_WORDS = "Write your answer, or `skip`."
+REPLY_BUTTON = "Other answer…"
+REPLY_TITLE = "Your answer"
+REPLY_LABEL = "Your answer"
+REPLY_HINT = "It becomes a message in this conversation."
+SKIP_BUTTON = "Skip"
+REPLIED = "Your answer: “{answer}”. I am continuing."
+SKIPPED = "Skipped. I am continuing without an answer."
+NOTHING_ASKED = "No question here is waiting for you. Only the person who asked me can answer, until it expires."
+NOT_REPLIED = {
+    "NOT_THEIRS": "Only the person who asked me can answer this.",
+    "ANSWERED_BEFORE": "You already answered this. Nothing changed.",
+    "OVER": "This question is closed. It was answered, stopped, forgotten or asked again, or it expired.",
+    "KEPT": "",
 }
 
 

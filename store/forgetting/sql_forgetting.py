@@ -407,7 +407,8 @@ def _resume_edited(connection: Connection, turns: Collection[int], now: datetime
     """Resume the turns that wait for their asker, without the calls that wait: the question had another text."""
     waiting = select(turn.c.id, turn.c.person, turn.c.conversation, turn.c.progress).where(turn.c.id.in_(turns), _ASIDE)
     for row in connection.execute(waiting.with_for_update()).all():
-        awaited = decode(row.progress).awaited
+        progress = decode(row.progress)
+        awaited = {**progress.awaited, **progress.asked}
         values = {"turn": row.id, "person": row.person, "conversation": row.conversation, "standing": False}
         edited = values | {"word": Consent.EDITED, "decided": now}
         connection.execute(delete(consent).where(consent.c.turn == row.id, consent.c.call.in_(awaited)))

@@ -22,6 +22,7 @@ from store.databases.database import SqlStore, StorableText, UtcDateTime, reads
 from store.message_tables import message
 from store.schema import TableRow, metadata, partial_index
 from store.turn_tables import DONE, RUNNING, WAITING, turn
+from store.turns.answers import pending_answer
 
 
 class ConsentRow(TableRow, table=True):
@@ -74,10 +75,17 @@ def decide(
 
 
 def resume_if_decided(connection: sa.Connection, number: int) -> bool:
-    """Let a turn resume now if all of its calls are decided or it was stopped; returns whether it does."""
-    found = connection.execute(sa.select(turn.c.progress, turn.c.stopping).where(turn.c.id == number)).one()
-    if not found.stopping and decode(found.progress).awaited.keys() - decided(connection, number).keys():
-        return False
+    """Let a turn resume now if all of its calls are decided, and its question is answered, or if it was stopped;
+    returns whether it does.
+    """
+    columns = (turn.c.progress, turn.c.stopping, turn.c.conversation)
+    found = connection.execute(sa.select(*columns).where(turn.c.id == number)).one()
+    if not found.stopping:
+        progress, known = decode(found.progress), decided(connection, number).keys()
+        if progress.awaited.keys() - known:
+            return False
+        if progress.asked.keys() - known and pending_answer(connection, number, found.conversation, progress) is None:
+            return False
     connection.execute(sa.update(turn).where(turn.c.id == number).values(run_at=None))
     return True
 

@@ -10,7 +10,7 @@ Rules
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, and_, exists, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, update
 
 from agent.memory.audience import label
 from agent.stored_messages import Author
@@ -22,11 +22,16 @@ from store.message_tables import message
 from store.turn_tables import DONE, RUNNING, WAITING, turn
 
 
+def begun() -> ColumnElement[bool]:
+    """The condition for turns that run, or that were put aside after they had begun."""
+    return or_(turn.c.state == RUNNING, and_(turn.c.state == WAITING, turn.c.progress != ""))
+
+
 def has_joined(connection: Connection, conversation: str, asked: int) -> bool:
-    """Whether the running turn of the conversation has read the question, and answers it."""
-    running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
-    begun = connection.execute(running).scalars()
-    return any(asked in NamedInProgress.read(progress).joined for progress in begun)
+    """Whether an open turn of the conversation that has begun has read the question, and answers it."""
+    running = select(turn.c.progress).where(turn.c.conversation == conversation, begun())
+    progress_texts = connection.execute(running).scalars()
+    return any(asked in NamedInProgress.read(progress).joined for progress in progress_texts)
 
 
 JOIN_LIMIT: Final = 50
@@ -39,6 +44,7 @@ def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
         select(turn, message.c.id.label("question"), message.c.text, message.c.audience)
         .join_from(turn, message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON))
         .where(turn.c.conversation == asked.conversation, turn.c.state == WAITING, turn.c.id > claim.turn)
+        .where(or_(turn.c.answers.is_(None), turn.c.answers == claim.turn))
         .order_by(turn.c.id)
         .limit(JOIN_LIMIT)
     )

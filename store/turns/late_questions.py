@@ -18,11 +18,12 @@ from sqlalchemy import Connection, RowMapping, Select, and_, select, update
 from agent.stored_messages import Author
 from store.json_columns import NamedInProgress
 from store.message_tables import message
-from store.turn_tables import RUNNING, WAITING, turn
+from store.turn_tables import WAITING, turn
+from store.turns.joining import begun
 
 # The columns of an unclaimed turn that belong to its question.
 _QUESTION: Final = (
-    *("kind", "schedule", "source", "event_id", "channel", "message_id", "person", "team", "round", "taken"),
+    *("kind", "schedule", "answers", "source", "event_id", "channel", "message_id", "person", "team", "round", "taken"),
     *("stopping", "payload"),
 )
 
@@ -53,8 +54,8 @@ def _later_questions(connection: Connection, conversation: str, late: int, asked
 
 
 def _joined_running(connection: Connection, conversation: str) -> frozenset[int]:
-    """The turns whose questions the running turn has read."""
-    running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
+    """The turns whose questions a turn has read that runs, or that was put aside."""
+    running = select(turn.c.progress).where(turn.c.conversation == conversation, begun())
     return frozenset(
         joined
         for progress in connection.execute(running).scalars()

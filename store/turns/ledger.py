@@ -20,6 +20,7 @@ from cachetools import LRUCache
 from agent import texts
 from agent.admission_terms import Authority, Terms
 from agent.errors import LeaseLost, StoreError
+from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.jobs import Job
 from agent.memory.audience import NOWHERE, TeamAudience, drawn_from, label, may_flow_from
@@ -45,6 +46,7 @@ from store.search.text import IndexedText
 from store.tool_calls import tool_call
 from store.turn_tables import DONE, RUNNING, WAITING, action_record, turn, workspace
 from store.turns import amendments, consents, joining, late_questions, takeover, turn_queue
+from store.turns import answers as answering
 from store.turns.admission import check_terms
 from store.turns.consents import consent
 from store.turns.drawn_from import sources_by_ids, sources_by_words
@@ -102,11 +104,13 @@ def accept(
     terms: Terms | None = None,
     claiming: Claiming | None = None,
     narrowing: bool = False,  # noqa: FBT001,FBT002 -- given by position, with all the others
+    answers: int | None = None,
 ) -> Accepted:
     """Store an incoming message as a turn in `state`, unless it is known or was forgotten.
 
     `terms`: limits to check first; raises TermsNotMet. `claiming`: claim a turn in the same transaction. `narrowing`:
-    the channel may hold messages from a time when more people could read it; they are restricted first.
+    the channel may hold messages from a time when more people could read it; they are restricted first. `answers`: the
+    turn whose question it answers; if it is not given, that is found out.
     """
     in_order(connection, incoming.conversation)
     known = participants.known_participant(connection, incoming, erased_ids.of_message(incoming))
@@ -123,7 +127,8 @@ def accept(
     values = row_mapping.new_turn(incoming, state, None if terms is None else terms.now) | turn_queue.round_parameters(
         incoming
     )
-    turn_id = row_id(connection.execute(_NEW_TURN, values))
+    asking = answering.question_answered_by(connection, incoming) if answers is None and state == WAITING else answers
+    turn_id = row_id(connection.execute(_NEW_TURN, values | {"answers": asking}))
     question = _message(incoming, indexed, audience) | {
         "turn": turn_id,
         "author": Author.PERSON,
@@ -132,6 +137,8 @@ def accept(
         "message_id": incoming.message_id,
         "permalink": incoming.permalink,
     }
+    if asking is not None and not incoming.own:
+        question |= {"passed_over": True}
     if is_repeat(incoming.message_id) and _taken_back(connection, incoming):
         question |= {"taken_back": True, "passed_over": True}
     place = _shared_in(connection, incoming, audience) if known.shares else None
@@ -140,6 +147,8 @@ def accept(
     # Events arrive out of order: a question that was asked earlier is answered before the ones behind it.
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
         turn_id = late_questions.reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
+    if asking is not None:
+        consents.resume_if_decided(connection, asking)
     claim = None if claiming is None else claim_turn(connection, claiming)
     if claiming is not None and claiming.waits:
         takeover.hold_place(connection, incoming.source, claiming.now + claiming.lease)
@@ -238,6 +247,9 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         readers = index.readers_of(connection, answer)
         index.add(connection, answer, asked.conversation, reply, readers, place)
         joining.end_joined(connection, claim.turn, closing, now)
+        answering.release_chosen(connection, closing.joined, closing)
+    if closing.outcome is Outcome.STOPPED:
+        answering.stop_answers(connection, claim.turn, asked.conversation, now)
     if closing.excluded_from_learning:
         learning_marks.exempt_from_learning(connection, claim)
     elif closing.learn_at is not None:
@@ -326,8 +338,9 @@ def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
     """Let the turn wait until a time; meanwhile it does not block other turns of its conversation."""
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _DISCOUNT)
     # The asker may have decided already, or the turn was stopped.
-    if not consents.resume_if_decided(connection, claim.turn):
-        tools = consents.awaited_tools(connection, claim.turn)
+    if consents.resume_if_decided(connection, claim.turn):
+        return
+    if tools := consents.awaited_tools(connection, claim.turn):
         outbox.consent_asked(connection, claim.turn, claim.incoming, tools, until)
 
 

@@ -17,6 +17,7 @@ Rules
   planned.
   A claim raises the epoch, which every later write names.
   A turn that cannot be read ends as refused, so that it never blocks the others.
+  An answer to an open turn's question is not claimed, and blocks nothing (`store.turns.answers`).
 """
 
 import logging
@@ -65,6 +66,8 @@ def next_turn(
 
 
 _WORK: Final = f"{{0}}.kind = '{TurnKind.WORK}'"
+_BOUND: Final = """({0}.answers IS NOT NULL AND EXISTS
+  (SELECT 1 FROM turn AS asking WHERE asking.id = {0}.answers AND asking.state IN ('waiting', 'running')))"""
 _AT_LIMIT: Final = "SELECT person FROM running GROUP BY person HAVING count(*) >= :per_person"
 # Each team once, with its first turn: the index gives the next team after the last, which skips all of its turns.
 # SQLite needs the index named.
@@ -109,11 +112,13 @@ def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool) -> sa.Te
                (SELECT mine.id FROM turn AS mine
                 WHERE mine.state = 'waiting' AND mine.source = fair.source AND mine.team = fair.team
                   AND (mine.run_at IS NULL OR mine.run_at <= :now)
+                  AND NOT {_BOUND.format("mine")}
                   AND mine.conversation NOT IN (SELECT busy.conversation FROM turn AS busy WHERE busy.state = 'running')
                   AND NOT EXISTS
                     (SELECT 1 FROM turn AS before
                      WHERE before.state = 'waiting' AND before.conversation = mine.conversation
-                       AND before.id < mine.id AND (before.run_at IS NULL OR before.run_at <= :now))
+                       AND before.id < mine.id AND (before.run_at IS NULL OR before.run_at <= :now)
+                       AND NOT {_BOUND.format("before")})
                   AND {kind.format("mine")} AND {limit}
                 ORDER BY mine.round, mine.id LIMIT 1 {lock.format("mine")}) AS id
              FROM
@@ -182,7 +187,7 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
         chosen := next_turn(connection, now, claiming.per_person, claiming.sources, works=claiming.works)
     ) is not None:
         try:
-            row = connection.execute(_claim_query(), {"chosen": chosen}).mappings().one()
+            row = connection.execute(claim_query(), {"chosen": chosen}).mappings().one()
             claimed = _kind_of_earlier_program(row_mapping.claim(row, owner))
         except (ValueError, KeyError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d could not be read and was set aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
@@ -215,7 +220,7 @@ def _kind_of_earlier_program(claimed: Claim) -> Claim:
 
 
 @cache
-def _claim_query() -> sa.Select[*tuple[Any, ...]]:
+def claim_query() -> sa.Select[*tuple[Any, ...]]:
     """A turn with its question and its person."""
     question = message.c.id.label("question")
     columns = (turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION))

@@ -7,7 +7,7 @@ from agent.machine import new_secret
 from agent.memory.documents import Documents
 from agent.ports.api_tokens import ApiTokens
 from agent.ports.clock import Clock
-from agent.ports.consents import Consents, OpenQuestions
+from agent.ports.consents import AskedQuestions, Consents, OpenQuestions
 from agent.ports.conversations import Conversations
 from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs
@@ -79,6 +79,7 @@ from bot.tools.approvals import ApprovalPolicy, ApprovalService, PolicyTable
 from bot.tools.commands import ToolsService
 from bot.tools.mcp.source import NO_MCP_SERVERS, ToolSignIns
 from bot.tools.questions import QuestionService
+from bot.tools.user_questions import UserQuestions
 from tests.patience import PATIENCE_S
 
 MOST_AMBIENT = 20
@@ -104,6 +105,8 @@ class Stored(Protocol):
     def consents(self) -> Consents: ...
     @property
     def open_questions(self) -> OpenQuestions: ...
+    @property
+    def asked_questions(self) -> AskedQuestions: ...
     @property
     def conversations(self) -> Conversations: ...
     @property
@@ -172,6 +175,7 @@ def host_on(
     sign_ins: ToolSignIns = NO_MCP_SERVERS,
     toolbox: Toolbox | None = None,
     questions: QuestionService | None = None,
+    asked: UserQuestions | None = None,
     policy: ApprovalPolicy | None = None,
     model: Provider | None = None,
     models: ModelSwitch | None = None,
@@ -223,6 +227,7 @@ def host_on(
     tools = ToolsService(
         ApprovalService(toolbox or Toolbox(()), policy, clock, turns.wake),
         questions or QuestionService(store.open_questions, clock),
+        asked or UserQuestions(store.asked_questions, policy.consents, clock, turns.wake),
         sign_ins,
         operates,
     )

@@ -45,6 +45,7 @@ from bot.schedules.service import LapseNote, ScheduleService
 from bot.schedules.work import LongWork
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.questions import QuestionService
+from bot.tools.user_questions import UserQuestions
 from bot.webhooks.config import Hook
 from bot.webhooks.dispatcher import event_kinds
 from store.databases.database import LocalNotifier
@@ -95,6 +96,7 @@ def turns_host(
     longer = LongWork(store.schedules, connections.schedules, clock, spending.budget_left)
     policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock, rows))
     questions = QuestionService(store.open_questions, clock)
+    asked = UserQuestions(store.asked_questions, store.consents, clock, lambda: turns.wake())  # noqa: PLW0108 -- made below
     reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=patient_reader())
     again = ReadAgainTool(store.conversations, reader, connections.files_now)
     recall = RecallTool(store.memories, documents=store.documents)
@@ -116,7 +118,7 @@ def turns_host(
         runner_on(store, model, clock),
         persona=usual,
         channel_rules=ChannelEffects(store.preferences),
-        tools=ToolUse(toolbox, policy, store.audit, questions),
+        tools=ToolUse(toolbox, policy, store.audit, questions, asked),
         context=replace(WORDED, recollect=partial(recollect, store.memories, store.conversations) if earlier else None),
         readers=connections.readers,
         joins=joins,
@@ -156,6 +158,7 @@ def turns_host(
         AdmissionRules(access),
         toolbox=toolbox,
         questions=questions,
+        asked=asked,
         policy=policy,
         model=judge or model,
     )

@@ -81,7 +81,7 @@ async def test_the_reply_says_that_it_waits_and_its_asker_alone_is_shown_for_wha
         assert WAITS in seen(page)
         assert "swordfish" not in seen(page)
         await here.fake.press(BO, page, ANSWER)
-        assert (await here.shown(tool_texts.NOTHING_WAITS))["flags"] & EPHEMERAL
+        assert (await here.shown(tool_texts.NOTHING_ASKED))["flags"] & EPHEMERAL
         panel = await here.panel(page)
         assert panel["flags"] & EPHEMERAL
         assert labels(panel) == [ANSWER, DECLINE, LATER]

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self, assert_never
 
+from agent.asking import asks
 from agent.errors import CogencyError
 from agent.events import AgentEvent, Outcome
+from agent.messages import ToolCall
 from agent.ports.clock import Clock
 from agent.progress import Progress
 from agent.protocol.render import joined
@@ -435,11 +437,15 @@ class LiveReply:
 
 UNFINISHED: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED})  # Ends after which the model can go on
 
-# The buttons below a reply that waits for its asker's consent.
-WAITING_OFFERS: Final = frozenset({reply_surface.ReplyAction.DECIDE, reply_surface.ReplyAction.STOP})
 ENDED_OFFERS: Final = frozenset({reply_surface.ReplyAction.REGENERATE, reply_surface.ReplyAction.DELETE})
 # Only an answer can be rated.
 RATING_OFFERS: Final = frozenset({reply_surface.ReplyAction.GOOD, reply_surface.ReplyAction.BAD})
+
+
+def waiting_offers(calls: Iterable[ToolCall]) -> frozenset[reply_surface.ReplyAction]:
+    """Return the buttons below a reply that waits for its asker's consent to calls, or for their answer."""
+    actions = {reply_surface.ReplyAction.ANSWER if asks(call) else reply_surface.ReplyAction.DECIDE for call in calls}
+    return frozenset({*actions, reply_surface.ReplyAction.STOP})
 
 
 def final_text(closing: Closing, lines: Sequence[str] = ()) -> str:

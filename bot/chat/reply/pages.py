@@ -12,6 +12,7 @@ import regex
 
 from agent import events
 from agent.addresses import AddressesRead
+from agent.asking import asks
 from agent.citations import Citations
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import ReplyText
@@ -50,6 +51,13 @@ def trace_line(call: ToolCall, result: ToolResult) -> str:
     if result.status is not ResultStatus.SUCCESS:
         return f"{line} ({reply_texts.OUTPUTS[result.status].rstrip('.').lower()})"
     return f"{line}, {len(result.sources)} found" if call.name == "recall" else line
+
+
+def _waiting_text(calls: Iterable[ToolCall]) -> str:
+    """Return the sentences that say what a turn waits for that was put aside."""
+    tools = ", ".join(f"`{name}`" for name in sorted({call.name for call in calls if not asks(call)}))
+    consent = reply_texts.WAITS_FOR_CONSENT.format(tools=tools) if tools else ""
+    return "\n\n".join(filter(None, [reply_texts.WAITS_FOR_PERSON if any(map(asks, calls)) else "", consent]))
 
 
 def status_line(tool: str) -> str:
@@ -139,17 +147,20 @@ class Draft:
                 self.record_results([result])
                 trace = trace_line(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, STEP_STATES[result.status], reply_texts.OUTPUTS[result.status], trace)
-            case events.TurnPutAside(calls):
-                tools = ", ".join(f"`{name}`" for name in sorted({call.name for call in calls.values()}))
-                self.shape = unshaped  # what it waits for must be seen
-                self._begin_part()
-                self._add(reply_texts.WAITS_FOR_CONSENT.format(tools=tools))
+            case events.TurnPutAside(calls, question):
+                self._put_aside(question, _waiting_text(calls.values()))
             case events.ModelAnswered() | events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
                 pass
             case events.TurnEnded(_, text):
                 self._final_text = text
             case _:
                 assert_never(event)
+
+    def _put_aside(self, question: str, waits: str) -> None:
+        self.shape = unshaped  # what it waits for must be seen
+        for text in filter(None, (question, waits)):
+            self._begin_part()
+            self._add(text)
 
     def record_read(self, texts: Iterable[str], calls: Iterable[ToolCall] = ()) -> None:
         """Record texts that the turn has read, and its calls. A link shows its words without its address only if the

@@ -54,6 +54,10 @@ ASK_OTHERWISE = "A rule of the operator withheld this question, so I no longer h
 BROKEN = "Something went wrong on my side (turn {turn}). Ask again; the operator can find the reason in the log."
 THINKING = "Thinking…"
 WAITS_FOR_CONSENT = "*I need approval to use {tools}. Only the person who asked can approve it (24 hours).*"
+WAITS_FOR_PERSON = (
+    "*My language model asks this. Only the person who asked me can answer: with the button, or with their next "
+    "message to me here (24 hours). Never answer with a password, key or card number.*"
+)
 WAITS_FOR_ANSWER = "`{tool}` has a question for the person who asked. I wait up to nine minutes for the answer."
 ASKING_STATUS = "Waiting for an answer to {tool}…"
 STATUS_LINES = {
@@ -224,4 +228,4 @@ NEWEST_CALLS = "**Tools**, latest calls"
 NO_SUCH_TOOL = "(no such tool)"
 NO_END = "started, no end recorded"
 # What the audit calls a decision, where the stored word is not plain.
-DECISIONS: Mapping[str, str] = {"unasked": "no approval needed", "allowed": "approved"}
+DECISIONS: Mapping[str, str] = {"unasked": "no approval needed", "allowed": "approved", "answered": "answered"}

@@ -30,7 +30,7 @@ from bot.chat.backoff import OncePerMinute
 from bot.chat.logs import bound, severity
 from bot.chat.notes import NO_ACTIONS, EndedTurn
 from bot.chat.reply.attached_files import attached_files
-from bot.chat.reply.live import WAITING_OFFERS, LiveReply, final_text, offered_actions
+from bot.chat.reply.live import LiveReply, final_text, offered_actions, waiting_offers
 from bot.chat.reply.surface import (
     FILES,
     PageGone,
@@ -136,6 +136,8 @@ class RunningTurn:
     """Its end is being stored, or is stored. The store itself checks that the turn is still this process's."""
     put_aside: bool = False
     """It waits for its asker."""
+    joined: frozenset[int] = frozenset()
+    """The turns whose messages its reply answers as well, once it ends or waits for its asker."""
     unshown: bool = False
     """The platform allows its reply nowhere."""
 
@@ -262,12 +264,12 @@ class Answering:
                 result = await self._generate(running, live, stopped)
                 telemetry.record(PhaseBegan(claim.turn, Phase.SHOW))
                 if isinstance(result, PutAside):
-                    await live.finish(None, WAITING_OFFERS)
+                    await live.finish(None, waiting_offers(result.calls.values()))
                     telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
-                    running.ending = True
+                    running.ending, running.joined = True, frozenset(result.joined)
                     await self.ledger.put_aside(claim, result.until)
                     running.put_aside = True
-                    log.info("turn %d: waiting for the person's approval (calls: %d)", claim.turn, len(result.calls))
+                    log.info("turn %d: waiting for the person (calls: %d)", claim.turn, len(result.calls))
                     await self._show_waiting(surface, claim.turn)
                     return None
                 ended = result
@@ -304,7 +306,7 @@ class Answering:
         if not running.taken_back and (message := await self.runner.features.final_message(ended)) is not None:
             await self.ledger.accept(message)
         telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
-        running.ending = True
+        running.ending, running.joined = True, frozenset(one.turn for one in closing.joined)
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         telemetry.record(Charged(ANSWERING, closing.calls))
         for line in () if running.taken_back else await self.runner.features.private_lines(ended):

@@ -141,7 +141,9 @@ class TurnRunner:
     ) -> EndedTurn | PutAside:
         """`question`: without what `claim` adds to it for the model."""
         allows = None if rule.tools is None else rule.tools(claim.incoming)
-        tools = await self.tools.prepare(claim, stopped, reads_only=rule.is_unasked, allows=allows)
+        tools = await self.tools.prepare(
+            claim, stopped, reads_only=rule.is_unasked, allows=allows, asks_back=self._asks_back(question, rule)
+        )
         context: Context | None = None
 
         def words() -> TurnWords:
@@ -253,6 +255,11 @@ class TurnRunner:
             claim = replace(claim, incoming=question_for_model(question, rule, report))
         return claim, question, replace(files, quoted=tuple(quoted))
 
+    def _asks_back(self, question: Incoming, rule: TurnRule) -> bool:
+        """Whether the model may ask the person: not where hooks check what is said, as they would not see it."""
+        hooks = TurnHooks(question, self.hooks)
+        return not (rule.is_unasked or hooks.checks_answer or hooks.checks_question)
+
     def _limits(self, rule: TurnRule) -> TurnLimits:
         limits = self.context.turn_limits
         return replace(limits, max_iterations=max(rule.rounds, limits.max_iterations))
@@ -328,7 +335,8 @@ class TurnRunner:
             await events.release()
         if audit is not None:  # the process that resumes the turn assumes that calls with a result are in the audit
             await audit.keep_unrun()
-        return PutAside(ended.calls, wait_until(turn.progress, self.clock.now()))
+        joined = tuple(one.turn for one in turn.progress.joined)
+        return PutAside(ended.calls, wait_until(turn.progress, self.clock.now()), joined)
 
     async def _end(
         self,

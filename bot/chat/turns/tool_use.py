@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from agent.asking import ASK_USER, asks
 from agent.loop import AskPerson
 from agent.messages import Elicitation, Elicited
 from agent.ports.clock import Clock
@@ -14,7 +15,7 @@ from agent.ports.tools import Asker
 from agent.progress import Progress, decode
 from agent.tool_policy import CallGate, TurnWords
 from agent.toolbox.registry import Registry, Toolbox
-from agent.turn import Turn, TurnLimits
+from agent.turn import Turn, TurnInput, TurnLimits
 from agent.turn_records import Claim
 from agent.turn_setup import asker_of
 from bot.chat.audit import CallAudit
@@ -46,6 +47,14 @@ class TurnPolicy(Protocol):
         ...
 
 
+class AskedTurns(Protocol):
+    async def answers(self, claim: Claim, progress: Progress) -> Sequence[TurnInput]:
+        """Return what the asker has decided meanwhile about the question for which the claimed turn was put aside; ()
+        if nothing yet. Raises StoreError.
+        """
+        ...
+
+
 class ToolQuestions(Protocol):
     @property
     def waiting(self) -> Collection[int]:
@@ -71,6 +80,8 @@ class ToolUse:
     audit: ToolAudit | None = None
     questions: ToolQuestions | None = None
     """Where a tool asks the person something during a call."""
+    asked: AskedTurns | None = None
+    """Where the model asks the person something, for which the turn is put aside."""
 
     async def prepare(
         self,
@@ -79,10 +90,14 @@ class ToolUse:
         *,
         reads_only: bool = False,
         allows: Callable[[str], bool] | None = None,
+        asks_back: bool = True,
     ) -> Registry:
         """Return the tools of the claim's asker, once their servers are ready; `reads_only`, `allows`: see
-        `Toolbox.registry`. If `stopped()` is true, a cancellation only ends the waiting.
+        `Toolbox.registry`. If `stopped()` is true, a cancellation only ends the waiting. `asks_back`: whether the model
+        may ask the person something.
         """
+        if self.asked is None or not (asks_back and claim.incoming.kind.is_asked):
+            allows = partial(_is_no_question, allows)
         asker = asker_of(claim.incoming)
         try:
             await self.toolbox.servers.prepare(asker)
@@ -106,16 +121,26 @@ class ToolUse:
         `TurnPolicy.turn`. Raises StoreError.
         """
         progress = decode(claim.progress)
-        turn, gate = Turn(tools.check, tools.repeatable, limits, progress, question=claim.incoming.text), None
-        if self.policy is not None and (tools.asks or self.policy.rows):
+        text = claim.incoming.text
+        turn, gate = Turn(tools.check, tools.repeatable, limits, progress, question=text, asks=asks), None
+        # The policy also decides what the model may ask.
+        if self.policy is not None and (tools.asks or self.policy.rows or ASK_USER in tools.names):
             turn, gate = await self.policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
+        if progress.asked and self.asked is not None:
+            for event in await self.asked.answers(claim, progress):
+                turn.receive(event)
         if self.audit is None:
             return turn, None
         audit = CallAudit(claim, self.audit, clock, tools, turn, gate)
-        if progress.awaited:
-            await audit.keep_refused()
+        if progress.awaited or progress.asked:
+            await audit.keep_decided()
         return turn, audit
 
     def asking(self, claim: Claim) -> AskPerson | None:
         """Return how a tool asks the claim's asker something; None if none can."""
         return None if self.questions is None else partial(self.questions.ask, claim)
+
+
+def _is_no_question(allows: Callable[[str], bool] | None, name: str) -> bool:
+    """Return whether a tool may be offered where nobody can be asked."""
+    return name != ASK_USER and (allows is None or allows(name))

@@ -427,10 +427,11 @@ class TurnWorker:
 
     async def _resolve_ended_elsewhere(self) -> None:
         """Resolve questions that another process has answered, as it took over while this one was suspended."""
+        joined = frozenset[int]().union(*(running.joined for running in self._running.values()))
         elsewhere = {
             pending.turn: pending
             for pending in self._pending.values()
-            if pending.turn and pending.turn not in self._running
+            if pending.turn and pending.turn not in self._running and pending.turn not in joined
         }
         if elsewhere:
             for turn in await self._ledger.ended(frozenset(elsewhere)):
@@ -459,6 +460,9 @@ class TurnWorker:
         has_ended = error is not None or outcome is not None or running.put_aside  # else it continues later
         if pending is not None and has_ended:
             pending.resolve(outcome)
+        for other in self._pending.values() if has_ended else ():
+            if other.turn in running.joined:
+                other.resolve(outcome)
 
 
 def _conversations(question: Incoming) -> tuple[str, str]:

@@ -268,7 +268,7 @@ class _Chat:
         if typed and typed in actions:
             return _Chosen(answer, meant=True, action=actions[typed], filled=filled)
         if typed and panel.takes_words and not inbound.is_command(answer or ""):
-            return _Chosen(answer, meant=True, words=(answer or "").strip())
+            return _Chosen(answer, meant=True, words=f"{panel.words_before} {(answer or '').strip()}".lstrip())
         return _Chosen(answer, meant=False, action=actions.get(""))
 
     async def _press(self, command: BoundCommand, chosen: _Chosen) -> Panel:

@@ -139,7 +139,7 @@ async def test_the_button_of_a_question_shows_it_alone_and_says_when_nothing_wai
         assert shown is not None
         assert shown.name == "1.1-1"
         assert other is not None
-        assert (other.text, other.name) == (tool_texts.NOTHING_WAITS, "")
+        assert (other.text, other.name) == (tool_texts.NOTHING_ASKED, "")
 
 
 async def test_nobody_else_is_told_that_there_is_a_question() -> None:
