@@ -96,6 +96,8 @@ class By(StrEnum):
     """A Slack workspace; a platform without workspaces is a single one, such as "discord"."""
     DAY = "day"
     MODEL = "model"
+    DOOR = "door"
+    """The value of `agent.doors.Door`; "" for the chat."""
 
 
 # The prefix of the owner of a workspace's preferences ("workspace:slack:T0123").

@@ -17,6 +17,8 @@ import sqlalchemy as sa
 from sqlalchemy import BigInteger, Index
 from sqlmodel import Field
 
+from agent import doors
+from agent.doors import Door
 from agent.messages import ModelCall, Usage
 from agent.spending import APP, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
 from agent.turn_records import Claim
@@ -80,12 +82,22 @@ def workspaces(person: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
     return sa.func.rtrim(sa.func.rtrim(person, sa.func.replace(person, ":", "")), ":")
 
 
+# `agent.doors.door_of` in SQL.
+_DOOR: Final = sa.case(
+    (model_call.c.person.contains(f":{doors.WEBHOOK}", autoescape=True), Door.WEBHOOK.value),
+    (model_call.c.channel == doors.MCP_CLIENT, Door.MCP.value),
+    (model_call.c.channel.startswith(doors.MCP, autoescape=True), Door.MCP.value),
+    (model_call.c.person.contains(f":{doors.API}", autoescape=True), Door.API.value),
+    (model_call.c.channel.startswith(doors.API, autoescape=True), Door.API.value),
+    else_="",
+)
 _KEYS: Final[Mapping[By, sa.ColumnElement[Any]]] = {
     By.PERSON: model_call.c.person,
     By.CHANNEL: model_call.c.channel,
     By.WORKSPACE: workspaces(model_call.c.person),
     By.DAY: model_call.c.day,
     By.MODEL: model_call.c.model,
+    By.DOOR: _DOOR,
 }
 # A channel as its workspace knows it, "slack:T0123:C0123": several workspaces may share it.
 _PLACE: Final = workspaces(model_call.c.person) + ":" + model_call.c.channel

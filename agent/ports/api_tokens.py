@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, Protocol
 
+from agent.doors import API, MCP
 from agent.memory.audience import Audience, Place
 from agent.spending import Money
 
@@ -28,17 +29,14 @@ class TokenScope(StrEnum):
 PERSONAL: Final = frozenset(TokenScope) - {TokenScope.POST}  # What a person's token can have
 
 
-_SERVICE: Final = "api-"  # Before a token's number in the id of a service; no platform has such ids
-
-
 def services_of(source: str) -> str:
     """Return what the ids of all services in places of this source begin with."""
-    return f"{source}:{_SERVICE}"
+    return f"{source}:{API}"
 
 
 def is_service(person: str) -> bool:
     """Return whether the id is a service's, and no person's."""
-    return person.rpartition(":")[2].startswith(_SERVICE)
+    return person.rpartition(":")[2].startswith(API)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,12 @@ class ApiToken:
     @property
     def account(self) -> str:
         """The token's name where its use is counted ("api-7"): as a channel of its person, or as a service."""
-        return f"{_SERVICE}{self.id}"
+        return f"{API}{self.id}"
+
+    @property
+    def mcp_account(self) -> str:
+        """As `account`, for questions by the MCP server ("mcp-7")."""
+        return f"{MCP}{self.id}"
 
     @property
     def place(self) -> Place:

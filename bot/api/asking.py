@@ -129,6 +129,9 @@ class ApiAsking:
                 admission.count(asked.incoming, admitted)
         if outcome is None:
             raise ApiError(503, api_texts.INTERRUPTED, kind="server_error", code="interrupted")
+        if outcome is Outcome.REFUSED and asked.pending.is_unbegun:  # a budget may have been used up while it waited
+            why = await admission.budget_left(asked.incoming)
+            asked.pending.refusal = asked.pending.refusal or (None if why is None else limited(why))
         return outcome
 
     @asynccontextmanager
@@ -190,7 +193,7 @@ class ApiAsking:
             return None
         today = SpendingPeriod.days_until(self.core.clock.now(), 1)
         totals = await self.core.store.spending.totals(today, By.CHANNEL, person=token.owner)
-        own = (total.spent for total in totals if token.is_service or total.key == token.account)
+        own = (total.spent for total in totals if token.is_service or total.key in {token.account, token.mcp_account})
         spent = sum(own, self.replies.unrecorded(token))
         used = spent.usage
         tokens = used.input_uncached + used.input_cached + used.input_written + used.output + used.reasoning

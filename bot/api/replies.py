@@ -38,6 +38,11 @@ class PendingReply:
     refusal: ApiError | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @property
+    def is_unbegun(self) -> bool:
+        """Whether its turn ended before any call of a model."""
+        return self.closing is None or not self.closing.calls
+
     def show(self, text: str) -> None:
         self.text = text
         self.changed.set()

@@ -225,6 +225,7 @@ async def _operator_page(
         replicas.owner if replicas is not None else "",
         names.of,
         store.outbox,
+        store.spending,
     )
     overview, failures, *others = operator_views(sources)
     reports = report_views(SqlOperatorReports(store.database), parts.CLOCK, names.of)

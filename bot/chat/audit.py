@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
+from agent.doors import door_of
 from agent.events import CallFinished, CallStarted, IterationStarted, TurnEnded
 from agent.hooks.values import HookEnd, HookUse
 from agent.memory.audience import label
@@ -281,7 +282,9 @@ def as_line(call: AuditedCall) -> str:
     who = _who(call)
     duration = "" if call.ms is None else f"{call.ms:,} ms"
     size = "" if call.size is None else counted(call.size, "byte", "bytes")
-    where = " ".join(filter(None, [call.channel, call.audience.partition(":")[0]]))
+    door = door_of(call.person, call.channel)
+    came = "" if door is None else reply_texts.BY_DOOR.format(door=door)
+    where = " ".join(filter(None, [call.channel, call.audience.partition(":")[0], came]))
     decision = decision_words(call)
     name, words = _name(call), shortened(call.arguments, SHOWN_ARGUMENTS)
     if call.decided_by == DecidedBy.OPERATOR and call.arguments:

@@ -88,6 +88,7 @@ FAILURES = {
 ROW_OF_FILE = "file"
 TOOL_EFFECTS = {"irreversible": "cannot be undone"}
 RUNS, ASKS = "runs", "needs approval"
+DOORS: Final[Mapping[str | None, str]] = {"webhook": "Webhooks", "API": "API", "MCP": "MCP server"}
 PLACES = {"person": "direct message", "group": "private", "team": "public"}
 OPERATORS_ACT, POLICY_CHANGE, OWNERS_TOKEN = "operator", "policy", "token"
 NO_END_YET = "no end yet"

@@ -112,4 +112,5 @@ def sources_of(
         OfferedTools(lambda: tools, lambda: away or {}, rows[:1], lambda: dict(enumerate(rows[1:], 1))),
         ["slack", "discord"],
         outbox=store.outbox,
+        spending=store.spending,
     )

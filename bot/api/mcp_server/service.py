@@ -21,6 +21,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import Final, Protocol, assert_never, cast
 
+from agent.doors import MCP_CLIENT
 from agent.errors import Refused, ToolError
 from agent.incoming import Incoming
 from agent.memory.attribution import said_by
@@ -52,7 +53,6 @@ MAX_THREAD_CHARS: Final = 60_000  # About 15,000 tokens, which most clients can 
 LATEST_TURN: Final = 2**31 - 1
 CONFIRMATION: Final = "mcp_forget"  # The preference with the digest of a person's last confirmation
 QUESTION_MARKS: Final = ("?", "？", "؟")
-CHANNEL: Final = "mcp"  # The channel of these calls in the audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,7 @@ class PersonalTools:
         row = AuditedCall(
             time=self.clock.now(),
             person=asked.person.id,
-            channel=CHANNEL,
+            channel=MCP_CLIENT,
             audience=label(asked.place.audience),
             tool=name,
             arguments="",

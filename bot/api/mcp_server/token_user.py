@@ -68,7 +68,7 @@ class TokenUser:
         wanted = ApiQuestion(Endpoint.RESPONSES, question, conversation=name)
         async with self.asking.opened(self.token, wanted, name, id_) as opened:
             # The client's model wrote the question, and nobody knows from whose text.
-            asked = replace(opened, incoming=replace(opened.incoming, own=False))
+            asked = replace(opened, incoming=replace(opened.incoming, own=False, channel=self.token.mcp_account))
             answering = asyncio.create_task(self.asking.ask(asked))
             try:
                 while not answering.done():

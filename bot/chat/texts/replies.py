@@ -226,6 +226,7 @@ POLICY = "(policy)"
 TOKEN = "(token)"  # noqa: S105 -- a word of the audit
 NEWEST_CALLS = "**Tools**, latest calls"
 NO_SUCH_TOOL = "(no such tool)"
+BY_DOOR = "via {door}"
 NO_END = "started, no end recorded"
 # What the audit calls a decision, where the stored word is not plain.
 DECISIONS: Mapping[str, str] = {"unasked": "no approval needed", "allowed": "approved", "answered": "answered"}

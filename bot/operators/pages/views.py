@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Final, Protocol, assert_never
 
+from agent.doors import Door, door_of
 from agent.events import CallFinished, ModelAnswered, Outcome
 from agent.incoming import platform_of
 from agent.messages import ResultStatus
@@ -23,11 +24,14 @@ from agent.ports.clock import Clock
 from agent.ports.ledger import Ledger
 from agent.ports.outbox import Outbox
 from agent.ports.shard_leases import ListedShard
+from agent.ports.spending import Spending
 from agent.ports.tool_audit import CallEnd, ToolAudit
 from agent.ports.tools import Tool
+from agent.spending import By, SpendingPeriod, Spent
 from agent.tool_policy import DecidedBy, PolicyRow
 from agent.toolbox.registry import UNASKED
 from agent.turn_records import Load
+from bot.budgets.report import cost_text
 from bot.chat.audit import WAITS, change_words
 from bot.chat.telemetry import (
     AgentReported,
@@ -337,6 +341,7 @@ class OperatorSources:
     names_of: NamesOf = no_names
     outbox: Outbox | None = None
     """Events that could not be delivered."""
+    spending: Spending | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,7 +534,24 @@ async def requests(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer
         for seen in sources.recent.endpoints()
     ]
     since = span((moment - sources.recent.since).total_seconds())
-    return ViewAnswer("requests.html", {"endpoints": endpoints, "since": since})
+    doors = [] if sources.spending is None else await _costs_of_doors(sources.spending, moment)
+    return ViewAnswer("requests.html", {"endpoints": endpoints, "since": since, "doors": doors})
+
+
+async def _costs_of_doors(spending: Spending, now: datetime) -> list[Mapping[str, str]]:
+    """What the turns of each door cost today and in this month (UTC)."""
+    day, month = SpendingPeriod.days_until(now, 1), SpendingPeriod.month_of(now)
+    today = {total.key: total.spent for total in await spending.totals(day, By.DOOR)}
+    so_far = {total.key: total.spent for total in await spending.totals(month, By.DOOR)}
+    return [
+        {
+            "name": operator_texts.DOORS[door],
+            "today": cost_text(today.get(door, Spent())),
+            "month": cost_text(so_far.get(door, Spent())),
+            "calls": f"{so_far.get(door, Spent()).calls:,}",
+        }
+        for door in Door
+    ]
 
 
 # Tools and policy.
@@ -583,6 +605,7 @@ async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswe
             "id": call.person if names.get(call.person) else "",
             "where": places.get(call.channel, ShownPlace(operator_texts.DASH)),
             "kind": operator_texts.PLACES.get(call.audience.partition(":")[0], ""),
+            "door": operator_texts.DOORS.get(door_of(call.person, call.channel), ""),
             "tool": shortened(call.tool, NAME_CHARS),
             "about": _ABOUT.get(call.decided_by, operator_texts.POLICY_CHANGE),
             "change": "" if call.tool else shortened(change_words(call), CHANGE_CHARS),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import discord
 
 from agent.admission_terms import Authority
+from agent.doors import WEBHOOK
 from agent.errors import Refused
 from agent.incoming import Incoming, Person
 from agent.ports.webhooks import EventTarget
@@ -67,7 +68,7 @@ class DiscordEventPlaces:
             channel=target.channel,
             message_id=target.name,
             conversation=known_as(root or f"{target.channel}:{_EVENTS}"),
-            person=Person(known_as(f"webhook-{target.hook}"), f"webhook {target.hook}"),
+            person=Person(known_as(f"{WEBHOOK}{target.hook}"), f"webhook {target.hook}"),
             place=objects.channel_place(channel),
             text="",
             time=self.connection.clock.now(),

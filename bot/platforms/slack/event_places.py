@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from agent.admission_terms import Authority
+from agent.doors import WEBHOOK
 from agent.incoming import Incoming, Person
 from agent.messages import JsonObject
 from agent.ports.clock import Clock
@@ -65,7 +66,7 @@ class SlackEventPlaces:
             channel=target.channel,
             message_id=target.name,
             conversation=thread_conversation(self.me, target.channel, root) if root else whole,
-            person=Person(f"{self.me.source}:webhook-{target.hook}", f"webhook {target.hook}"),
+            person=Person(f"{self.me.source}:{WEBHOOK}{target.hook}", f"webhook {target.hook}"),
             place=await self.places.of(target.channel),
             text="",
             time=now,

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -13,7 +13,7 @@ import pytest
 from agent.admission_terms import Terms
 from agent.events import Outcome
 from agent.incoming import Incoming
-from agent.memory.audience import GroupAudience
+from agent.memory.audience import GroupAudience, PersonAudience
 from agent.messages import ModelCall, Usage
 from agent.progress import Progress
 from agent.turn_records import Closing
@@ -23,7 +23,7 @@ from bot.api.tokens import DailyBudget, OwnersAudit, TokenRequest, TokenService
 from bot.api.wire import KEEP_ALIVE
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.core import Core, PlatformAccess
-from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, ModelMenu
+from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ModelMenu
 from bot.chat.reply.surface import PageContent, PageKey
 from bot.chat.turns.control import RegisteredTurns
 from tests.fakes.clock import FakeClock
@@ -85,7 +85,11 @@ class Connection:
         self.read += message.get("body", b"")
 
 
-async def _opened(turns: SlowTurns, budget: DailyBudget = DailyBudget()) -> tuple[HttpApi, dict[str, Any]]:  # noqa: B008 -- frozen
+async def _opened(
+    turns: SlowTurns,
+    budget: DailyBudget = DailyBudget(),  # noqa: B008 -- frozen
+    budgets: BudgetChecks = NO_BUDGETS,
+) -> tuple[HttpApi, dict[str, Any]]:
     store, clock, ids = store_in_memory(), FakeClock(), count()
     core = Core(
         store=store,
@@ -94,7 +98,7 @@ async def _opened(turns: SlowTurns, budget: DailyBudget = DailyBudget()) -> tupl
         learning_model=lambda: pytest.fail("nothing is learned"),
         operates=lambda _: False,
         tool_timeout_s=1.0,
-        admission=AdmissionControl(AdmissionRules(), NO_CHANNEL_RULES, NO_BUDGETS, clock),
+        admission=AdmissionControl(AdmissionRules(), NO_CHANNEL_RULES, budgets, clock),
         turns=turns,
     )
     tokens = TokenService(store.api_tokens, clock, lambda: "s" * 43, OwnersAudit(store.audit, clock))
@@ -208,3 +212,56 @@ async def test_requests_at_the_same_time_share_the_budget_of_their_token() -> No
     assert {client.status for client in clients} == {429}
     assert all(b"budget of 400 tokens" in client.read for client in clients)
     assert all(b"retry-after" in client.headers for client in clients)
+
+
+class SharedBudgets:
+    """What others spend counts, too."""
+
+    is_spent = False
+
+    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:  # noqa: ARG002 -- as the port
+        return "You have used your budget for today." if self.is_spent else None
+
+
+class DelayedTurns(SlowTurns):
+    """A turn that waits, while others use up the budget."""
+
+    def __init__(self, budgets: SharedBudgets) -> None:
+        super().__init__()
+        self.budgets = budgets
+
+    async def ask(self, incoming: Incoming, terms: Terms | None = None) -> Outcome | None:  # noqa: ARG002 -- as the port
+        assert self.asking is not None
+        self.budgets.is_spent = True
+        sentence = "You have used your budget for today."
+        await self.asking.replies.surface_for(incoming).post(PageKey(1, 0), PageContent(sentence, final=True))
+        await self.asking.replies.ended(incoming, Closing(Outcome.REFUSED, sentence))
+        return Outcome.REFUSED
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_budget_that_is_used_up_while_a_question_waits_has_the_status_of_a_limit(streams: bool) -> None:
+    budgets = SharedBudgets()
+    api, scope = await _opened(DelayedTurns(budgets), budgets=budgets)
+    client = Connection({"model": "cogency", "input": "Where?", "stream": streams})
+    await api(scope, client.receive, client.send)
+    assert b"You have used your budget for today." in client.read
+    assert b"rate_limit_exceeded" in client.read
+    assert client.status == (200 if streams else 429), "a stream has begun, and ends with the error"
+
+
+async def test_questions_by_the_api_and_by_the_mcp_server_share_the_budget_of_their_token() -> None:
+    turns = SlowTurns()
+    await _opened(turns)
+    assert turns.asking is not None
+    asking, ann = turns.asking, "slack:T1:U1"
+    store, now = asking.core.store, asking.core.clock.now()
+    budget = DailyBudget(tokens=100)
+    request = TokenRequest(name="ide", person=ann, audience=PersonAudience(ann), source="slack:T1", budget=budget)
+    tokens = TokenService(
+        store.api_tokens, asking.core.clock, lambda: "t" * 43, OwnersAudit(store.audit, asking.core.clock)
+    )
+    token = (await tokens.issue(request)).token
+    for account, is_spent in ((token.account, False), ("C1", False), (token.mcp_account, True)):
+        await store.spending.charge(ann, "turn", [ModelCall("m", Usage(output=60))], now, account)
+        assert (await asking.spent(token) is not None) is is_spent

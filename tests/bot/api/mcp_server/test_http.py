@@ -20,10 +20,10 @@ from agent.errors import StoreUnavailable
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.ports.api_tokens import ApiToken, NewApiToken, TokenScope
 from bot.api.mcp_server import texts
-from bot.api.mcp_server.http import MAX_REQUESTS, HttpClients, McpHttp
+from bot.api.mcp_server.http import MAX_BODY_BYTES, MAX_REQUESTS, HttpClients, McpHttp
 from bot.api.mcp_server.server import mcp_server
 from bot.api.mcp_server.service import PersonalTools
-from bot.chat.http_routes import BODY_BYTES, MAX_BRACKETS, HttpRoutes, PublicSite
+from bot.chat.http_routes import MAX_BRACKETS, HttpRoutes, PublicSite
 from bot.chat.telemetry import RequestHandled, TelemetryEvent
 from bot.chat.web_server import serving
 from tests.fakes.clock import NOON, FakeClock
@@ -204,7 +204,7 @@ async def test_a_token_lists_and_calls_the_tools_of_its_scopes(site: Site, secre
         (404, "invalid", {"path": "/mcp/sse"}),
         (415, "invalid", {"content_type": "text/plain"}),
         (415, "invalid", {"content_encoding": "gzip"}),
-        (413, "too_large", {"body": b" " * (BODY_BYTES + 1)}),
+        (413, "too_large", {"body": b" " * (MAX_BODY_BYTES + 1)}),
         (400, "invalid", {"body": b"[" * 1_000}),
         (400, "invalid", {"body": b"[" + b"{}," * MAX_BRACKETS + b"0]"}),
     ],

@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 
 from agent.events import Outcome
-from agent.messages import Json
+from agent.messages import Json, ModelCall, Usage
 from agent.outgoing import OutgoingEvent, Subscription
 from agent.ports.shard_leases import SHARD_LEASE, ShardSession
 from agent.ports.tool_audit import AuditedCall
 from agent.ports.tools import ToolEffect
+from agent.spending import Spent
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.turn_records import Claiming, Closing
 from bot.app.settings import load_settings
-from bot.chat.audit import WAITS, operator_act, policy_change, token_change
+from bot.budgets.report import cost_text
+from bot.chat.audit import WAITS, as_line, operator_act, policy_change, token_change
 from bot.operators.pages.frame import ViewAnswer
 from bot.operators.pages.views import PAGE, OperatorSources, Recent, byte_size, operator_views, seconds, span
 from store.engine import Store
@@ -179,3 +181,21 @@ async def test_shards_are_shown_with_who_holds_them_and_which_nobody_holds(store
         ("0 of 2", "good", "here:7:a"),
         ("1 of 2", "bad", "nobody"),
     ]
+
+
+async def test_the_cost_of_each_door_is_shown_and_the_audit_names_the_door(store: Store, clock: FakeClock) -> None:
+    call, ago = ModelCall("openai:gpt-4o", Usage(output=1_000_000)), clock.now() - timedelta(days=1)
+    for person, channel, day in (("slack:T1:U1", "mcp-7", clock.now()), ("slack:T1:webhook-alerts", "C1", ago)):
+        await store.spending.charge(person, "turn", [call], day, channel)
+    sources = sources_of(store, clock, Recent(clock))
+    doors = {door["name"]: door for door in (await shown(sources, "/requests"))["doors"]}
+    assert [*doors] == ["Webhooks", "API", "MCP server"]
+    assert doors["MCP server"]["today"] == doors["MCP server"]["month"] == cost_text(Spent.on([call]))
+    assert (doors["MCP server"]["calls"], doors["API"]["calls"]) == ("1", "0")
+    assert doors["Webhooks"]["today"] == cost_text(Spent())
+    row = AuditedCall(
+        clock.now(), "slack:T1:U1", "mcp-7", "person:slack:T1:U1", "recall", "", "reads", "unasked", "effect"
+    )
+    await store.audit.add(row)
+    assert [shown_row["door"] for shown_row in (await shown(sources, "/audit"))["rows"]] == ["MCP server"]
+    assert "mcp-7 person via MCP" in as_line(row)
