@@ -4,16 +4,20 @@ Below: the adapters, the store, the real host, what is due; a model that types s
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from agent.messages import Message
 from agent.ports.clock import Clock
-from agent.ports.tools import ToolEffect
+from agent.ports.tools import Tool, ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.schedule import BackgroundTool
+from agent.turn import CRASHED_CALL
+from bot.acts.feature import tools_on
+from bot.acts.settings import ActMode, ActSettings
 from bot.chat.connections import serve_all
 from bot.chat.feature import Feature
 from bot.chat.host import Host
@@ -41,15 +45,22 @@ from tests.fakes.typist import typed
 
 ANSWER = answer_of(5_000).strip()
 COUNTED, GOES_ON = "counted.txt", "goes on"
+UNSURE = "I do not know whether it was posted."
 LONGEST_S = 60
 
 
-def main(folder: Path, url: str, started: str, *, works: bool = False) -> None:
-    """Serve Slack until killed. `started` is the time on the workspace's clock. `works`: see `worker_in`."""
+def main(folder: Path, url: str, started: str, *, works: bool = False, acts: str = "") -> None:
+    """Serve Slack until killed. `started` is the time on the workspace's clock. `works`: see `worker_in`. `acts`: the
+    channel in which the model posts.
+    """
     app = SlackApp(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1))
     slack = SlackOptions(url)
     clock = partial(FastClock, datetime.fromisoformat(started))
-    asyncio.run(_main(folder, clock, {"Slack": lambda host, clock: serve_slack(host, app, slack, clock)}, works=works))
+    asyncio.run(
+        _main(
+            folder, clock, {"Slack": lambda host, clock: serve_slack(host, app, slack, clock)}, works=works, acts=acts
+        )
+    )
 
 
 def discord_main(folder: Path, addresses: tuple[str, str], started: str, *, works: bool = False) -> None:
@@ -69,20 +80,34 @@ def worker_in(folder: Path) -> tuple[Worker, CountingTool]:
     return Worker(rounds=3, mention=True), tool
 
 
+def poster(channel: str, messages: Sequence[Message]) -> str:
+    """A model that posts in a channel, and then says what came of it."""
+    if CRASHED_CALL in messages[-1].text:
+        return UNSURE
+    if "<results>" in messages[-1].text:
+        return "Posted."
+    return f'<execute>[{{"name": "post_message", "args": {{"where": "{channel}", "text": "once"}}}}]</execute>'
+
+
 async def _main(
     folder: Path,
     clock_of: Callable[[], FastClock],
     served: Mapping[str, Callable[[Host, Clock], Awaitable[None]]],
     *,
     works: bool,
+    acts: str = "",
 ) -> None:
     clock = clock_of()
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
     worker, tool = worker_in(folder)
     model = ScriptedProvider(worker if works else (lambda _: typed(ANSWER)), sleep=clock.sleep)
+    if acts:
+        model = ScriptedProvider(partial(poster, acts), sleep=clock.sleep)
     connections = connections_of(store, clock)
     longer = LongWork(store.schedules, connections.schedules, clock)
-    tools = [BackgroundTool(store.schedules), tool] if works else []
+    tools: list[Tool] = [BackgroundTool(store.schedules), tool] if works else []
+    if acts:
+        tools += tools_on(store, connections.hands, clock, ActSettings(mode=ActMode.ON)).all
     kinds = schedule_kinds(ScheduleReporter(store.schedules), longer)
     runner = replace(
         runner_on(store, model, clock, *tools),

@@ -311,3 +311,12 @@ async def test_a_post_makes_its_thread_no_conversation_with_the_bot() -> None:
         await talk.slack.say(ANN, TEAM, "great", root.ts)
         await talk.slack.settled()
         assert len(talk.store.turns) == turns
+
+
+async def test_what_somebody_deletes_in_slack_is_forgotten() -> None:
+    async with talking() as talk:
+        await talk.ask("say hi", call("post_message", where="#team", text="hi"))
+        (post,) = talk.posts(TEAM)
+        gone = {"type": "message", "subtype": "message_deleted", "channel": TEAM, "deleted_ts": post.ts, "ts": "2.1"}
+        await talk.slack.deliver(talk.slack.envelope({**gone, "previous_message": post.wire()}))
+        await talk.slack.until(lambda: "hi" not in talk.stored(TEAM))

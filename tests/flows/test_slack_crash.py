@@ -11,17 +11,18 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.reader import read_back
 from tests.fakes.ready_process import calling
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_faults import HANGS_LATER
 from tests.fakes.slack_things import BOT_USER, FakeMessage
-from tests.flows.platform_process import ANSWER, main
+from tests.flows.platform_process import ANSWER, UNSURE, main
 from tests.patience import PATIENCE_S
 
 Pages = list[FakeMessage]
 
 
 @asynccontextmanager
-async def process(slack: FakeSlack, folder: Path) -> AsyncGenerator[None, None]:
-    """The bot, until it is killed at the end of the block."""
-    bot = calling(main, folder, slack.url, slack.clock.now().isoformat())
+async def process(slack: FakeSlack, folder: Path, acts: str = "") -> AsyncGenerator[None, None]:
+    """The bot, until it is killed at the end of the block. `acts`: see `platform_process.main`."""
+    bot = calling(main, folder, slack.url, slack.clock.now().isoformat(), acts=acts)
     try:
         await slack.connected()
         yield
@@ -55,6 +56,18 @@ async def test_a_killed_answer_is_finished_in_the_same_messages(tmp_path: Path, 
         pages = slack.state.answers(general)
     assert [page.ts for page in pages][: len(begun)] == begun
     assert len(pages) == 2
+
+
+async def test_a_post_that_a_killed_process_may_have_made_is_not_made_again(tmp_path: Path) -> None:
+    async with FakeSlack(FastClock()) as slack:
+        ann, general, team = slack.state.user("ann"), slack.state.channel("general"), slack.state.channel("team")
+        async with process(slack, tmp_path, team):
+            slack.faults["chat.postMessage"] += [HANGS_LATER]
+            await slack.say(ann, general, f"<@{BOT_USER}> post it")
+            await slack.until(lambda: slack.state.answers(team))
+        async with process(slack, tmp_path, team):
+            await slack.until(lambda: any(UNSURE in page.text for page in slack.state.answers(general)))
+        assert [page.text for page in slack.state.answers(team)] == ["once"]
 
 
 @pytest.mark.parametrize("appended", [0, 3])

@@ -21,7 +21,7 @@ from agent.memory.audience import Audience, Place, label
 from agent.messages import JsonObject, Keep, Message, Provenance, Role
 from agent.ports.conversations import Knowledge
 from agent.ports.memory import Memories
-from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput, ToolSource
 from agent.progress import Progress
 from agent.providers.scripted import ScriptedProvider
 from agent.recall_query import Hit, RecallQuery
@@ -34,6 +34,8 @@ from agent.tools.schedule import ScheduleTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_records import Claim, Known
+from bot.acts.feature import tools_on
+from bot.acts.settings import ActMode, ActSettings
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.admission import AdmissionRules
@@ -61,6 +63,7 @@ LOOKED_UP: Final = f"The payroll code is {SECRET}."
 EVIL_HOST: Final = "evil.example"
 EVIL: Final = f"https://{EVIL_HOST}"
 PAGE: Final = "http://page.example/"
+HANDS: Final = (Goal.POST, Goal.REACT, Goal.PIN)
 KNOWN_WORD: Final = "w0rd"
 _SECTION: Final = re.compile(r"^\[system (\w+)\]$", re.MULTILINE)
 
@@ -240,7 +243,9 @@ class Bot:
         other = FixedTools(tuple(self.others))
         recall = RecallTool(memories, documents=store.documents)
         core: list[Tool] = [recall, remember, ShareFileTool(), ScheduleTool(store.schedules), *self._web_tools()]
-        sources = [own, other]
+        sources: list[ToolSource] = [own, other]
+        if self.attempt.goal in HANDS:
+            sources.append(tools_on(store, connections.hands, self.clock, ActSettings(mode=ActMode.ON)))
         if off is Mechanism.TAKEN_NAME:
             core, sources = [tool for tool in core if tool.name != self.attempt.text], [other, own]
         everywhere = off is Mechanism.MEMBERSHIP
