@@ -99,7 +99,9 @@ def parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     commands.add(Subcommand.MCP, "serve your memory to an editor, as an MCP server", setup_texts.MCP_SAYS)
     _add_play(commands)
-    commands.add(Subcommand.RUN, "serve Slack and Discord: every platform that has a token", setup_texts.RUN_ENDS)
+    commands.add(
+        Subcommand.RUN, "run the bot on Slack and Discord (on each platform with a token)", setup_texts.RUN_ENDS
+    )
     _add_migrate(commands)
     _add_backups(commands)
     commands.add(Subcommand.CHECK_MODEL, "test how well the configured model can use tools", setup_texts.CHECK_SAYS)
@@ -414,14 +416,14 @@ def _add_tokens(commands: _Commands) -> None:
         type=_argument_type(parse_budget),
         default=DailyBudget(),
         metavar="AMOUNT",
-        help="how much it can spend per day, as in 2.50 (dollars) or '200,000 tokens' (default: no limit of its own)",
+        help="how much the program can spend per day, as in 2.50 (dollars) or '200,000 tokens' (default: no extra limit)",
     )
     create.add_argument(
         "--scopes",
         type=_argument_type(parse_scopes),
         default=frozenset({TokenScope.ASK}),
         metavar="NAMES",
-        help=f"what it can do, separated by commas: {', '.join(TokenScope)} (default: ask)",
+        help=f"what the program can do, separated by commas: {', '.join(TokenScope)} (default: ask)",
     )
     create.add_argument(
         "--expires",
@@ -429,7 +431,7 @@ def _add_tokens(commands: _Commands) -> None:
         type=_argument_type(parse_days),
         default=timedelta(days=DEFAULT_DAYS),
         metavar="DAYS",
-        help=f"when it expires, as in 90d, or never (default: {DEFAULT_DAYS}d)",
+        help=f"when the token expires, as in 90d, or never (default: {DEFAULT_DAYS}d)",
     )
     list_.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
     revoke.add_argument("named", metavar="NAME", help="the name or number from `cogency token list`")
@@ -485,7 +487,7 @@ def _add_invite(commands: _Commands) -> None:
         metavar="NAMES",
         help=IN_SERVERS,
     )
-    link.add_argument("--application", type=_application_id, metavar="ID", help="the application's id")
+    link.add_argument("--application", type=_application_id, metavar="ID", help="the application's ID")
 
 
 def _argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:

@@ -33,7 +33,7 @@ NEWER_WORKS = "{where} is at version {found}, from a newer release that this rel
 DATABASE_CREATED = "{where}: created at version {version}."
 DATABASE_NEWEST = "{where}: already at the newest version, {version}."
 DATABASE_MIGRATED = "{where}: upgraded from version {before} to {version}."
-MIGRATE_SAYS = "With --back, it makes a backup and returns to an earlier version. Stop the bot first."
+MIGRATE_SAYS = "With --back, the command makes a backup and returns to an earlier version. Stop the bot first."
 BACK_IS_THERE = "{where}: already at version {version}."
 BACK_LOSES = "{where}: version {to} cannot store:\n{lost}"
 BACK_REFUSED = (
@@ -74,8 +74,8 @@ TOKEN_SERVICE_MADE = (
 TOKEN_REVOKED = "Revoked token {id} ({name})."
 NO_TOKENS = "There are no tokens. Create one with `cogency token create`."
 HOOKS_ADD_SAYS = (
-    "Adds the webhook to the COGENCY_WEBHOOKS file, or to hooks.toml in this folder, and writes a secret to a file "
-    "next to it. The new secret is printed on standard output."
+    "The command adds the webhook to the COGENCY_WEBHOOKS file, or to hooks.toml in this folder, and writes a secret "
+    "to a file next to it. The new secret is printed on standard output."
 )
 HOOKS_TEST_SAYS = (
     "Shows the messages that the webhook's templates create from a payload, or from samples of its sender's events."
@@ -134,8 +134,8 @@ RESTORE_SAYS = (
     "record of it."
 )
 COPY_SAYS = (
-    "Copies data from SQLite to PostgreSQL, or from PostgreSQL to SQLite. Stop the bot first. The source is not "
-    "changed."
+    "The command copies data from SQLite to PostgreSQL, or from PostgreSQL to SQLite. Stop the bot first. The source "
+    "is not changed."
 )
 SETTINGS_FROM = (
     "Settings come from the environment and from one file: the file given with --config. Without --config, it is .env "
@@ -164,23 +164,23 @@ PASTE_MANIFEST = (
 )
 INVITE_ASKS = "Without --application, the command asks Discord which application DISCORD_TOKEN belongs to."
 DOCTOR_LOOKS = (
-    "You can run it while the bot is running. It changes nothing unless you add --fix. The exit code is 1 if a "
-    "problem keeps the bot from running."
+    "You can run this command while the bot is running. It changes nothing unless you add --fix. The exit code is 1 "
+    "if a problem keeps the bot from running."
 )
 FIX_SAYS = "make your files private, and upgrade the database to the newest version after a backup"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
 LOOKING_AT = "checking {names}"
-CHECK_SAYS = "It shows what the model can do and gives a recommendation."
+CHECK_SAYS = "The result shows what the model can do, with a recommendation."
 ASK_READS = (
-    "Without a question, it reads one from standard input. The exit code is 0 if the model answered, 69 if the model "
-    "failed or is unavailable, 78 if no model is configured, and 1 if the answer was stopped."
+    "Without a question, the command reads one from standard input. The exit code is 0 if the model answered, 69 if "
+    "the model failed or is unavailable, 78 if no model is configured, and 1 if the answer was stopped."
 )
-WORKS_BESIDE = "You can run it while the bot is running."
+WORKS_BESIDE = "You can run this command while the bot is running."
 CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists the actions that need a second operator."
 CHAT_HELP = "Type /help in the chat to see its commands."
 PLAY_SAYS = (
-    "It opens a page that shows two people side by side, with a public channel, a private channel and direct messages. "
-    "It uses the configured model, or the offline rehearsal model. Only this machine can reach the page. Press Ctrl-C "
+    "The page shows two people side by side, with a public channel, a private channel and direct messages. The bot "
+    "uses the configured model, or the offline rehearsal model. Only this machine can reach the page. Press Ctrl-C "
     "to stop."
 )
 PLAY_AT = (
@@ -210,8 +210,8 @@ PLUGIN_UNKNOWN = "There is no plug-in {name}. `cogency plugins list` shows the p
 NO_PLUGINS = "No plug-ins are in use. `cogency plugins add PATH` adds one."
 PLUGINS_ADD_SAYS = "The plug-in is checked first. The bot uses it from this folder after the next restart."
 PLUGINS_CHECK_SAYS = (
-    "It connects to the servers of plug-ins that are in use. It starts the servers of other plug-ins only if you add "
-    "--connect. The exit code is 1 if something cannot be used."
+    "The command connects to the servers of plug-ins that are in use. It starts the servers of other plug-ins only "
+    "if you add --connect. The exit code is 1 if something cannot be used."
 )
 CONNECT_SAYS = "start the plug-in's servers, which runs their commands, and list their tools"
 NOT_CONNECTED = "not started, because the plug-in is not in use; --connect starts it"
@@ -457,8 +457,8 @@ SERVICE_NO_ANSWER = "The command could not be run, or did not finish in time."
 INIT_RUN = "Start it now in this terminal (y or n)?"
 INIT_NOT_WRITTEN = "Nothing was written. Fix the problems above and run this again."
 INIT_SAYS = (
-    "In a terminal, it asks questions. With --yes, it tests the settings from the environment and writes them to the "
-    "file."
+    "In a terminal, the command asks questions. With --yes, it tests the settings from the environment and writes "
+    "them to the file."
 )
 INIT_NO_TERMINAL = "Nothing was written, because this is not a terminal. Run the command in a terminal, or add --yes."
 DOTENV_UNWRITABLE = "{dotenv} could not be written ({reason}). Check the folder."
@@ -481,7 +481,9 @@ OPERATOR_LINK_REMOTE = (
     "From another machine, first forward the port: run ssh -L {port}:127.0.0.1:{port} HOST, with this machine's name "
     "as HOST."
 )
-OPERATOR_SAYS = "To turn on the page, set COGENCY_OPERATOR_PAGE first. You can run this command while the bot runs."
+OPERATOR_SAYS = (
+    "To turn on the page, set COGENCY_OPERATOR_PAGE first. You can run this command while the bot is running."
+)
 SIGNED_OUT_ALL = "Signed out: {sessions}. Unused links also no longer work."
 NO_FAILED_WEBHOOKS = "There are no failed events."
 WEBHOOK_DISABLED = (
@@ -525,8 +527,9 @@ NO_CALLS = "No tools were called in that period."
 
 OPERATOR_NAME_SAYS = "your name for the audit (default: the account's name; the audit records both)"
 LEARN_SAYS = (
-    "After changes, run it again. It skips unchanged files and replaces the documents of changed files. It ignores "
-    "hidden files, and links that lead out of the folder. You can run it while the bot is running."
+    "When files change, run the command again. It skips unchanged files and replaces the documents of changed files. "
+    "It ignores hidden files, and links that lead out of the folder. You can run this command while the bot is "
+    "running."
 )
 LEARN_PLACE_SAYS = (
     "a channel (name or ID), a whole workspace or server (ID; find it with `cogency place find`), or a person, for "
