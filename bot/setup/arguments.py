@@ -416,7 +416,7 @@ def _add_tokens(commands: _Commands) -> None:
         type=_argument_type(parse_budget),
         default=DailyBudget(),
         metavar="AMOUNT",
-        help="how much the program can spend per day, as in 2.50 (dollars) or '200,000 tokens' (default: no extra limit)",
+        help="what the program can spend per day, as in 2.50 (dollars) or '200,000 tokens' (default: no extra limit)",
     )
     create.add_argument(
         "--scopes",
