@@ -121,6 +121,24 @@ def named_file(setting: str, name: str) -> tuple[Path, str]:
         raise SettingsError(settings_texts.FILE_UNREADABLE.format(setting=setting, file=name)) from None
 
 
+def path_beside(file: Path, name: str) -> Path:
+    """Return the path of a file whose name may be relative to the folder of `file`."""
+    try:
+        return file.parent / Path(name).expanduser()
+    except RuntimeError:  # "~name" of an unknown user
+        return file.parent / name
+
+
+def secret_in(setting: str, name: str) -> str:
+    """Return the content of a file with a secret. Raises SettingsError, which does not show `name`: it may be the
+    secret itself.
+    """
+    try:
+        return named_file(setting, name)[1]
+    except (SettingsError, ValueError):  # a null character
+        raise SettingsError(settings_texts.KEY_FILE_MISSING.format(setting=setting)) from None
+
+
 def with_files(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Replace these settings' names of files by the files' contents. Raises SettingsError."""
     resolved = dict(values)

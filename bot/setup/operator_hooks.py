@@ -15,16 +15,20 @@ from typing import Final
 
 import httpx
 
-from agent.errors import Refused, SettingsError
+from agent.errors import ProviderError, Refused, SettingsError
 from agent.machine import CLOCK, new_id
+from agent.messages import ModelCall, Usage
+from agent.spending import cost
 from bot.app import texts as app_texts
 from bot.app.from_settings import http_address
 from bot.app.settings import Settings
 from bot.chat.findings import Finding, Level
 from bot.chat.output import printable_line
-from bot.settings.sources import named_file
+from bot.models.choice import ListModels, choose_model
+from bot.models.settings import ModelSettings
+from bot.settings.sources import named_file, path_beside
 from bot.setup import texts as setup_texts
-from bot.webhooks.config import Hook, beside, fault_of_channel, fault_of_name, parse_file
+from bot.webhooks.config import Action, Hook, beside, fault_of_channel, fault_of_name, parse_file
 from bot.webhooks.deliveries import Event, event_of, payload_of
 from bot.webhooks.presets import Sample, presets, samples
 from bot.webhooks.receiving import PATH
@@ -105,8 +109,10 @@ def free_name(settings: Settings, preset: str) -> str:
     return next(name for n in count(1) if (name := preset if n == 1 else f"{preset}-{n}") not in taken)
 
 
-async def hook_findings(settings: Settings) -> list[Finding]:
-    """Check the file of incoming webhooks, and whether other programs can reach the bot; no finding without them."""
+async def hook_findings(settings: Settings, list_models: ListModels | None = None) -> list[Finding]:
+    """Check the file of incoming webhooks, whether other programs can reach the bot, and whether the cost of questions
+    about events is known; no finding without webhooks. `list_models`: see `choose_model`.
+    """
     finding = partial(Finding, where="Webhooks")
     try:
         hooks = hooks_of(settings.webhooks, settings.webhook_variables)
@@ -116,7 +122,23 @@ async def hook_findings(settings: Settings) -> list[Finding]:
     if hooks and settings.http.listen is None:
         return [finding(Level.PROBLEM, what=setup_texts.HOOKS_WRONG, remedy=app_texts.WEBHOOKS_UNREACHABLE)]
     told = setup_texts.HOOK_RECEIVED
-    return [finding(Level.GOOD, what=told.format(name=name, address=at)) for name, at in addresses.items()]
+    received = [finding(Level.GOOD, what=told.format(name=name, address=at)) for name, at in addresses.items()]
+    asking = [name for name, hook in hooks.items() if hook.action is Action.ASK]
+    if not (asking and (unpriced := await _unpriced(settings.models, list_models))):
+        return received
+    what = setup_texts.HOOKS_UNPRICED.format(names=", ".join(asking), models=", ".join(unpriced))
+    return [*received, finding(Level.WARNING, what=what, remedy=setup_texts.HOOKS_LIMIT)]
+
+
+async def _unpriced(models: ModelSettings, list_models: ListModels | None) -> list[str]:
+    """Return those of the answering models that have no list price; none if it is not known which model answers, which
+    the check of the model reports.
+    """
+    try:
+        chosen = (await choose_model(models, list_models)).name
+    except (SettingsError, ProviderError):
+        return []
+    return [name for name in dict.fromkeys((chosen, *models.fallback_models)) if cost(ModelCall(name, Usage())) is None]
 
 
 def secret_files(settings: Settings) -> list[Path]:
@@ -125,7 +147,7 @@ def secret_files(settings: Settings) -> list[Path]:
         hooks = hooks_of(settings.webhooks, settings.webhook_variables).values()
     except SettingsError:
         return []  # the check of webhooks reports the error
-    return [_file(settings).parent / Path(hook.secret_file).expanduser() for hook in hooks if hook.secret_file]
+    return [path_beside(_file(settings), hook.secret_file) for hook in hooks if hook.secret_file]
 
 
 def hook_list(settings: Settings) -> str:
@@ -244,7 +266,7 @@ def _content(file: Path) -> str:
 
 
 def _parse(text: str, file: Path, variables: Mapping[str, str]) -> tuple[Hook, ...]:
-    return parse_file(text, str(file), variables, beside(file, lambda path: named_file("secret_file", str(path))[1]))
+    return parse_file(text, str(file), variables, beside(file))
 
 
 def hook_address(settings: Settings, name: str) -> str:

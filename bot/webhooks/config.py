@@ -24,6 +24,7 @@ from agent.spending import NANO, Money
 from bot.chat.texts.formatting import zone_names, zone_of
 from bot.settings.parsers import CHANNEL, is_variable_name
 from bot.settings.secret import Secret
+from bot.settings.sources import path_beside, secret_in
 from bot.webhooks import texts
 from bot.webhooks.presets import Preset, presets
 from bot.webhooks.signatures import Scheme, fault_of
@@ -291,11 +292,11 @@ def _listed(known: Sequence[str]) -> str:
     return ", ".join(known)
 
 
-def no_files(path: str) -> NoReturn:
+def no_files(_: str) -> NoReturn:
     """Read no secret from a file."""
-    raise SettingsError(texts.NO_FILES.format(file=path))
+    raise SettingsError(texts.NO_FILES)
 
 
-def beside(file: Path, read: Callable[[Path], str]) -> ReadFile:
-    """Return a function that reads files whose paths may be relative to the folder of `file`."""
-    return lambda path: read(file.parent / Path(path).expanduser())
+def beside(file: Path) -> ReadFile:
+    """Return a function that reads files with secrets, whose paths may be relative to the folder of `file`."""
+    return lambda path: secret_in("secret_file", str(path_beside(file, path)))

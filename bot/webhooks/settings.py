@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from bot.settings import parsers
@@ -36,7 +35,4 @@ def hooks_of(settings: WebhookSettings, variables: Mapping[str, str]) -> Mapping
         return {}
     file, content = named_file(WEBHOOKS, settings.file)
 
-    def secret(path: Path) -> str:
-        return named_file("secret_file", str(path))[1]
-
-    return {hook.name: hook for hook in parse_file(content, str(file), variables, beside(file, secret))}
+    return {hook.name: hook for hook in parse_file(content, str(file), variables, beside(file))}

@@ -72,7 +72,7 @@ UNREADABLE: Final = "{error} Put the secret there, or run `cogency hooks rotate 
 MANY_KEYS: Final = "{where} contains more than {most} secrets. Keep only the current one, and at most one older one."
 KEY_FAULT: Final = "the secret in {where} {fault}. `cogency hooks rotate {name}` creates a new one."
 TEMPLATE_FAULT: Final = "its template {key} is invalid: {error}."
-NO_FILES: Final = "{file} cannot be read here."
+NO_FILES: Final = "secret_file cannot be read here."
 
 # What a sender is told. Each is a sentence without its full stop.
 

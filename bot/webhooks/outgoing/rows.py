@@ -18,6 +18,7 @@ from agent.errors import SettingsError
 from agent.outgoing import OutgoingEvent, Subscription
 from bot.chat.network.guard import Target, WebRefused, parse_target
 from bot.settings.parsers import PLACE, is_variable_name
+from bot.settings.sources import path_beside
 from bot.webhooks.outgoing import texts
 from bot.webhooks.outgoing.signing import SigningSecret, parse_secret
 
@@ -166,7 +167,7 @@ class _RowReader:
             if not text.strip():
                 raise self._error(texts.VARIABLE_MISSING.format(key=by_variable, variable=variable))
         elif by_file in self._table:
-            named = self._file.parent / Path(self._text(by_file)).expanduser()
+            named = path_beside(self._file, self._text(by_file))
             where = by_file
             self._files.append(named)
             text = self._sources.read_file(f"{by_file} of the webhook {self._called} in {self._file}", str(named))

@@ -6,7 +6,7 @@ from typing import Final
 
 from bot.settings import parsers
 from bot.settings.declaration import RUNS_CODE, Section, setting
-from bot.settings.sources import named_file
+from bot.settings.sources import named_file, secret_in
 from bot.webhooks.outgoing.rows import OutgoingRow, SecretSources, parse_rows
 
 OUTGOING: Final = "COGENCY_OUTGOING_WEBHOOKS"
@@ -37,4 +37,4 @@ def outgoing_rows(settings: OutgoingSettings, variables: Mapping[str, str]) -> t
     if settings.file is None:
         return ()
     file, content = named_file(OUTGOING, settings.file)
-    return parse_rows(content, file, SecretSources(variables, lambda what, name: named_file(what, name)[1]))
+    return parse_rows(content, file, SecretSources(variables, secret_in))

@@ -10,10 +10,14 @@ from agent.errors import Refused, SettingsError
 from bot.app.http_settings import HttpSettings
 from bot.app.settings import Settings
 from bot.chat.findings import Level
+from bot.models.settings import ModelSettings
+from bot.settings.secret import Secret
+from bot.setup import texts as setup_texts
 from bot.setup.arguments import Subcommand, parser
 from bot.setup.diagnosis import kept_files
 from bot.setup.operator_hooks import hook_add, hook_findings, hook_list, hook_rotate, hook_test
 from bot.webhooks.config import Hook
+from bot.webhooks.outgoing.settings import OutgoingSettings, outgoing_rows
 from bot.webhooks.presets import presets, samples
 from bot.webhooks.settings import WebhookSettings, hooks_of
 from bot.webhooks.signatures import Scheme
@@ -194,6 +198,49 @@ async def test_doctor_says_where_webhooks_are_received_or_what_to_correct(tmp_pa
     (wrong,) = await hook_findings(settings)
     assert "Did you mean channel" in wrong.remedy
     assert await hook_findings(Settings()) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "fallbacks", "unpriced"),
+    [
+        ("openai:gpt-5-mini", (), ""),
+        ("ollama:llama3.2", (), "ollama:llama3.2"),
+        ("openai:gpt-5-mini", ("openai:no-such-model", "ollama:llama3.2"), "openai:no-such-model, ollama:llama3.2"),
+        ("openai", (), ""),
+    ],
+)
+async def test_doctor_warns_of_questions_whose_cost_is_not_known(
+    tmp_path: Path, model: str, fallbacks: tuple[str, ...], unpriced: str
+) -> None:
+    settings = settings_of(tmp_path)
+    key = Secret("sk-0123456789")
+    settings = replace(settings, models=ModelSettings(model=model, fallback_models=fallbacks, openai_api_key=key))
+    add(settings, "posts")
+    assert all(finding.level is Level.GOOD for finding in await hook_findings(settings))
+    hook_add(settings, "asks", "json", CHANNEL, "Why?", None, counted())
+    warnings = [finding for finding in await hook_findings(settings) if finding.level is Level.WARNING]
+    assert [warning.what for warning in warnings] == (
+        [setup_texts.HOOKS_UNPRICED.format(names="asks", models=unpriced)] if unpriced else []
+    )
+
+
+@pytest.mark.parametrize("secret", ["0123456789abcdef-secret", "~nobody-0123456789abcdef", "x" * 300, "a\0b"])
+def test_a_secret_in_place_of_its_file_s_name_is_not_shown(tmp_path: Path, secret: str) -> None:
+    settings = settings_of(tmp_path)
+    written = secret.replace("\0", "\\u0000")
+    (tmp_path / "hooks.toml").write_text(f'[it]\npreset = "github"\nchannel = "{CHANNEL}"\nsecret_file = "{written}"\n')
+    with pytest.raises(SettingsError, match="must be the path of a file") as hooks:
+        hooks_of(settings.webhooks, {})
+    out = tmp_path / "out.toml"
+    out.write_text(
+        f'[[webhook]]\nname = "it"\nurl = "https://it.example"\nevents = ["forgotten"]\nsecret_file = "{written}"\n'
+    )
+    with pytest.raises(SettingsError, match="must be the path of a file") as rows:
+        outgoing_rows(OutgoingSettings(file=str(out)), {})
+    for error in (hooks, rows):
+        assert secret[:20] not in str(error.value)
+        assert "secret_file" in str(error.value)
+        assert "it" in str(error.value)
 
 
 def test_doctor_looks_at_who_can_read_a_secret(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_a_secret_may_stand_in_a_file_beside_hooks_toml(tmp_path: Path) -> None:
     (tmp_path / "secrets" / "alerts").write_text(f"{SECRET}\n")
     file = tmp_path / "hooks.toml"
     text = f"[alerts]\n{LEAST}".replace('secret_env = "ALERTS"', 'secret_file = "secrets/alerts"')
-    (hook,) = parse_file(text, str(file), {}, beside(file, Path.read_text))
+    (hook,) = parse_file(text, str(file), {}, beside(file))
     assert hook.revealed == [SECRET]
 
 
