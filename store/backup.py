@@ -5,7 +5,8 @@ Rules
   without the bytes of forgotten rows.
   What was forgotten after a backup is forgotten again when the backup is restored over the database that has recorded
   it: that database has the keyed hashes of forgotten messages and people. If it is lost, and for single entries of
-  memory, there is no such record. The same holds for tokens of programs that were revoked after the backup.
+  memory, there is no such record. The same holds for tokens of programs that were revoked, and accounts that were
+  disconnected, after the backup.
   A restored database replaces the former one in one step, when it is complete: a kill leaves one or the other.
   Rows are copied unchanged, with their ids, and no id is assigned twice later. The search indexes, which are derived
   from rows, are rebuilt at the next start if the engines differ.
@@ -32,7 +33,7 @@ from sqlalchemy.exc import DBAPIError
 from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.machine import sqlite_path
-from agent.memory.forgetting_plans import Deleted, Everything, OneReply
+from agent.memory.forgetting_plans import CONNECTED, Deleted, Everything, OneReply
 from store.api_tokens import api_token
 from store.databases.database import is_postgresql, migrating
 from store.databases.sqlite import BLOCK_BYTES, store_error
@@ -179,6 +180,7 @@ async def restore(
                 again = await _forget_again(store, target.erased if knows else frozenset(), now)
                 if knows:
                     await store.database.write(_revoke_again, target.tokens)
+                    await store.database.write(_disconnect_again, target.connected)
                 await store.database.write(_drop_made)
                 await store.forgetting.sweep()
             finally:
@@ -278,8 +280,9 @@ def _require_alone(connection: Connection, where: str) -> None:
 
 @dataclass(slots=True)
 class _Target:
-    """`part`: the file in which the copy is made. `key`, `erased`, `tokens`: the key and hashes of erased ids of the
-    database that is to be replaced, and the hashes of its programs' tokens; None and empty if there is none.
+    """`part`: the file in which the copy is made. `key`, `erased`, `tokens`, `connected`: of the database that is to be
+    replaced, the key and hashes of erased ids, the hashes of its programs' tokens, and the accounts that are connected;
+    None and empty if there is none.
     """
 
     url: str
@@ -288,6 +291,7 @@ class _Target:
     key: bytes | None = None
     erased: frozenset[str] = frozenset()
     tokens: frozenset[str] = frozenset()
+    connected: frozenset[tuple[str, str]] = frozenset()
 
     async def take(self, tell: ReportProgress) -> None:
         """Put the copy in the place of the database."""
@@ -339,6 +343,7 @@ async def _look_at(target: _Target, *, replace: bool) -> None:
         target.key = await database.read(erased_key)
         target.erased = frozenset(await database.read(lambda c: list(c.execute(select(erased.c.hash)).scalars())))
         target.tokens = await database.read(_token_hashes)
+        target.connected = await database.read(_connected)
     finally:
         await database.close()
 
@@ -354,6 +359,21 @@ def _revoke_again(connection: Connection, valid: Collection[str]) -> None:
     restored = [*connection.execute(select(api_token.c.hash)).scalars()]
     for revoked in {*restored} - {*valid}:
         connection.execute(delete(api_token).where(api_token.c.hash == revoked))
+
+
+_CONNECTS: Final = preference.c.name.startswith(f"{CONNECTED} ", autoescape=True)
+
+
+def _connected(connection: Connection) -> frozenset[tuple[str, str]]:
+    """Return which account names which other one."""
+    named = select(preference.c.owner, preference.c.name).where(_CONNECTS)
+    return frozenset((row.owner, row.name) for row in connection.execute(named))
+
+
+def _disconnect_again(connection: Connection, valid: Collection[tuple[str, str]]) -> None:
+    """Separate the accounts that were separated since the backup."""
+    for owner, name in _connected(connection) - {*valid}:
+        connection.execute(delete(preference).where(preference.c.owner == owner, preference.c.name == name))
 
 
 def _replace_file(part: Path, path: Path) -> None:

@@ -15,9 +15,10 @@ from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.jobs import INDEXING
 from agent.memory.audience import WIDE, PersonAudience, label
 from agent.memory.documents import DocumentPage, DocumentQuery, NewDocument, passages_of
-from agent.memory.forgetting_plans import Deleted, Everything
+from agent.memory.forgetting_plans import CONNECTED, Deleted, Everything
 from agent.ports.api_tokens import NewApiToken
 from agent.ports.saved_files import FileChanges, FileSource
+from bot.chat.access.connected_accounts import ConnectedAccounts
 from store.backup import MADE, backup, copy, digest, look_into, new_file, restore
 from store.engine import Store, open_store
 from store.schema import meta, metadata
@@ -154,10 +155,13 @@ async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
         await remember(store.facts, "bob", "likes herring", "person:bob", START)
         await store.preferences.set("bob", "model", "herring")
         await store.preferences.set("ann", "model", "small")
+        for one, other in (("ann", "ann2"), ("ann2", "ann"), ("ann", "ann3"), ("ann3", "ann")):
+            await store.preferences.set(one, f"{CONNECTED} {other}", "then")
         tokens = [await store.api_tokens.add(replace(TOKEN, hash=name, name=name), 5) for name in ("lost", "kept")]
     await backup(url, file, START)
     async with opened(url) as store:
         await store.api_tokens.revoke([token.id for token in tokens[:1] if token])
+        await ConnectedAccounts(store.preferences).separate("ann", "ann3")
         await answered(store, said("my hat is grey", number=51), "Noted.")
         await forget(store, "bob")
         await store.forgetting.forget(Deleted("test", "channel", frozenset({"post-2", "post-51"})), START)
@@ -166,7 +170,8 @@ async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
     async with opened(url) as store:
         assert await texts_found(store, "tea", person="bob") == []
         assert await store.facts.readable("bob", frozenset({"person:bob"})) == []
-        assert [await store.preferences.all_of(who) for who in ("bob", "ann")] == [{}, {"model": "small"}]
+        kept = [await store.preferences.all_of(who) for who in ("bob", "ann", "ann3")]
+        assert kept == [{}, {"model": "small", f"{CONNECTED} ann2": "then"}, {}]
         assert len(await texts_found(store, "boat")) == 4
         assert (await store.ledger.accept(said("my hat is grey", number=51))).duplicate
         assert [token.definition.name for token in await store.api_tokens.all(5)] == ["kept"]
