@@ -75,7 +75,7 @@ def commands_page() -> str:
         offered = {"Slack": one in SLACK, _SCOPES[one.scope]: one in DISCORD, "terminal": one in TERMINAL}
         where = ", ".join(where for where, is_there in offered.items() if is_there)
         rows.append(f"| {_code(f'/{one.name}')} | {one.summary} | {where} |")
-        rows += [f"| {_code(f'/{one.name} {words}')} | {what} | |" for words, what in one.examples.items()]
+        rows += [f"| {_code(f'/{one.name} {words}'.strip())} | {what} | |" for words, what in one.examples.items()]
     return "\n".join([_COMMANDS, *rows, ""])
 
 
