@@ -9,9 +9,10 @@ from agent.memory.audience import PersonAudience
 from agent.ports.api_tokens import ApiToken
 from bot.api import texts as api_texts
 from bot.api.settings import ApiSettings
-from bot.api.sign_in import CODE_TIME, SignIns
+from bot.api.sign_in import SignIns
 from bot.api.tokens import TokenRequest, TokenService, parse_name, parse_scopes, scope_words, token_line
 from bot.chat.commands.declaration import Argument, Command, CommandCall
+from bot.chat.one_time_codes import CODE_TIME
 from bot.chat.panels import Panel, PanelAction
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent.ports.api_tokens import TokenScope
-from bot.api.sign_in import CODE_TIME, GRANT_TIME, Granted, GrantRequest, SignIns, challenge_of
+from bot.api.sign_in import GRANT_TIME, Granted, GrantRequest, SignIns, challenge_of
+from bot.chat.one_time_codes import CODE_TIME
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import StoreInMemory, store_in_memory
 
