@@ -179,6 +179,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         new_secret,
         version(DISTRIBUTION),
         web.route(settings.web),
+        opened.hooks,
     )
     return Features(
         all=(*every, mcp),

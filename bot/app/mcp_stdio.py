@@ -86,6 +86,7 @@ class LocalClient:
                     commands=every.commands,
                     clock=parts.CLOCK,
                     new_secret=new_secret,
+                    hooks=opened.hooks,
                 )
         except StoreLocked as locked:
             raise Refused(texts.DATABASE_BUSY) from locked

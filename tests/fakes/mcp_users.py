@@ -9,6 +9,7 @@ from typing import Final
 
 from agent.admission_terms import Authority
 from agent.errors import Refused
+from agent.hooks.running import Hooks
 from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place
 from agent.tool_policy import PolicyRow
@@ -82,7 +83,9 @@ class FakeMcpUser:
         return Answer(f"You asked: {question}", conversation)
 
 
-def personal_tools(store: Store, user: FakeMcpUser, rows: Sequence[PolicyRow] = ()) -> PersonalTools:
+def personal_tools(
+    store: Store, user: FakeMcpUser, rows: Sequence[PolicyRow] = (), hooks: Hooks | None = None
+) -> PersonalTools:
     async def take_back(_: str, __: str | None) -> None:
         pass
 
@@ -111,6 +114,7 @@ def personal_tools(store: Store, user: FakeMcpUser, rows: Sequence[PolicyRow] = 
         rows=rows,
         commands=by_name(commands),
         clock=user.clock,
+        hooks=hooks,
         new_secret=lambda: f"secret-{user.person.id}-{next(secrets)}",
     )
 

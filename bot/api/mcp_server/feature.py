@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
+from agent.hooks.running import Hooks
 from agent.ports.api_tokens import ApiToken
 from agent.tool_policy import PolicyRow
 from agent.toolbox.registry import Toolbox
@@ -43,6 +44,7 @@ class TokenAccess:
     commands: BoundCommands
     new_secret: Callable[[], str]
     rates: RateCounter
+    hooks: Hooks | None = None
 
     async def authenticate(self, secret: str) -> ApiToken | None:
         return await self.asking.tokens.authenticate(secret)
@@ -57,6 +59,7 @@ class TokenAccess:
             commands=self.commands,
             clock=self.asking.core.clock,
             new_secret=self.new_secret,
+            hooks=self.hooks,
             also_readable=nothing_else if readers is None else readers.also_readable,
         )
 
@@ -72,9 +75,11 @@ def feature(
     new_secret: Callable[[], str],
     version: str,
     route: Route,
+    hooks: Hooks | None = None,
 ) -> Feature:
     """`address`: at which programs reach the bot, "" where they cannot. `commands`: those
     of all features. `version`: of this program. `route`: the proxy to the web, if any.
+    `hooks`: the operator's.
     """
     asking, sign_ins = api.asking, api.sign_ins
     if asking is None or sign_ins is None or not address:
@@ -93,6 +98,7 @@ def feature(
         commands=commands,
         new_secret=new_secret,
         rates=call_rates(),
+        hooks=hooks,
     )
     core = asking.core
     scopes = settings.person_scopes & frozenset(SCOPES)

@@ -15,7 +15,7 @@ import asyncio
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from hmac import compare_digest
@@ -23,13 +23,14 @@ from typing import Final, Protocol, assert_never, cast
 
 from agent.doors import MCP_CLIENT
 from agent.errors import Refused, ToolError
+from agent.hooks.running import Hooks
 from agent.incoming import Incoming
 from agent.memory.attribution import said_by
 from agent.memory.audience import Place, label, may_be_used, may_flow_from
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.memory.marking import Superseded
 from agent.memory.secrets import has_secret
-from agent.messages import JsonObject, Provenance, ResultStatus, ToolCall
+from agent.messages import Json, JsonObject, Provenance, ResultStatus, ToolCall
 from agent.ports.clock import Clock
 from agent.ports.conversations import Conversations
 from agent.ports.ledger import Ledger
@@ -44,6 +45,7 @@ from agent.tool_policy import DecidedBy, PolicyAnswer, PolicyRow, decide
 from agent.toolbox.registry import Toolbox
 from agent.turn_setup import asker_of
 from bot.api.mcp_server import texts
+from bot.api.mcp_server.client_hooks import ClientHooks
 from bot.chat.commands.declaration import BoundCommands, Caller, CommandCall
 from bot.chat.panels import Panel
 
@@ -138,22 +140,29 @@ class PersonalTools:
     clock: Clock
     new_secret: Callable[[], str]
     also_readable: Callable[[Place], Awaitable[frozenset[str]]] = field(default=nothing_else)
+    hooks: Hooks | None = None
+    """The operator's, which see what a client calls and reads."""
+
+    @property
+    def _hooks(self) -> ClientHooks:
+        return ClientHooks(self.hooks, self.store.audit, self.clock)
 
     async def recall(self, args: JsonObject) -> str:
         """Search the person's past threads, and their documents. Raises ToolError, Refused and StoreError."""
         asked = await self.user.message("", "")
+        args = await self._before_call("recall", args, asked)
         readable = await self.also_readable(asked.place)
         superseded = await self._superseded(asked, may_flow_from(asked.place, readable), str(args.get("query", "")))
-        return await self._run("recall", args, asked, self._context(asked, 0, readable, superseded))
+        found = await self._run("recall", args, asked, self._context(asked, 0, readable, superseded))
+        return await self._hooks.leaving(found, asked.person.id, str(args.get("query", "")))
 
     async def remember(self, text: str) -> str:
         """Store a statement of the person. Raises ToolError, Refused and StoreError."""
-        if has_secret(text):
-            raise ToolError(NEVER_KEPT)
-        if text.rstrip().endswith(QUESTION_MARKS):
-            raise ToolError(NOT_THEIR_WORDS)
+        _check_statement(text)
         said = await self.user.message(text, self.user.notes)
-        self._tool("remember", asker_of(said))  # what may not run stores no message, either
+        text = str((await self._before_call("remember", {"text": text}, said))["text"])
+        _check_statement(text)
+        said = replace(said, text=text)
         if not said_by(text, (text,), name=said.person.name, strict=True):
             raise ToolError(NOT_THEIR_WORDS)
         await self.store.ledger.record_context_message(said)
@@ -163,9 +172,10 @@ class PersonalTools:
             raise ToolError(texts.NOT_SAVED)
         context = self._context(said, stored.id, asker_texts=(text,))
         try:
-            return await self._run("remember", {"text": text}, said, context)
+            remembered = await self._run("remember", {"text": text}, said, context)
         except ToolError as refused:
             raise ToolError(f"{refused} {texts.MESSAGE_STAYS}") from None
+        return await self._hooks.leaving(remembered, said.person.id, text, said.conversation)
 
     async def ask(self, question: str, thread: str, status: ShowStatus = show_nothing) -> Answer:
         """Ask a question; `thread`: "" for a new one. Raises ToolError, Refused and StoreError."""
@@ -177,11 +187,14 @@ class PersonalTools:
         """Return the person's threads, as far as a reply to them may hold them; the latest first."""
         asked = await self.user.message("", "")
         audiences = await self._audiences(asked)
-        return await self.store.conversations.threads(asked.person.id, limit=MAX_THREADS, audiences=audiences)
+        listed = await self.store.conversations.threads(asked.person.id, limit=MAX_THREADS, audiences=audiences)
+        titles = await self._hooks.titles_leaving([thread.title for thread in listed], asked.person.id)
+        return [replace(thread, title=title) for thread, title in zip(listed, titles, strict=True)]
 
     async def read_thread(self, conversation: str) -> str:
         """Return the newest messages of one of the person's threads. Raises Refused and StoreError."""
-        messages = await self._thread(conversation)
+        asked = await self.user.message("", "")
+        messages = await self._messages(conversation, asked)
         if messages is None:
             raise Refused(texts.THREAD_UNKNOWN)
         lines, chars = list[str](), 0
@@ -194,20 +207,24 @@ class PersonalTools:
             if chars > MAX_THREAD_CHARS:
                 lines[-1] = texts.THREAD_CUT
                 break
-        return "\n\n".join([texts.THREAD_HEAD, *reversed(lines)])
+        whole = "\n\n".join([texts.THREAD_HEAD, *reversed(lines)])
+        return await self._hooks.leaving(whole, asked.person.id, conversation=conversation)
 
     async def memory(self) -> str:
         """Return what the bot remembers about the person. Raises Refused and StoreError."""
-        call = CommandCall(words="", caller=await self.user.caller(""))
-        return _panel_text(await self.commands["memory"].run(call))
+        caller = await self.user.caller("")
+        panel = await self.commands["memory"].run(CommandCall(words="", caller=caller))
+        return await self._hooks.leaving(_panel_text(panel), caller.person.id)
 
     async def preview_forget(self, what: str, thread: str, *, related: bool, asks: bool) -> ForgetPreview:
         """Return what would be erased, and make a confirmation, in place of an earlier one. Raises CogencyError.
 
         `asks`: the client asks the person itself, and no model passes the confirmation on.
         """
-        panel = await self.commands["forget"].run(CommandCall(words=what, caller=await self.user.caller(thread)))
-        return await self._preview(panel, thread, related=related, asks=asks)
+        caller = await self.user.caller(thread)
+        panel = await self.commands["forget"].run(CommandCall(words=what, caller=caller))
+        shown = await self._preview(panel, thread, related=related, asks=asks)
+        return await self._leaving(shown, caller.person.id, thread)
 
     async def forget(self, confirmation: str, *, asked: bool) -> ForgetPreview:
         """Erase what a confirmation stands for, and return the receipt; or ask again, if that has changed.
@@ -216,12 +233,32 @@ class PersonalTools:
         not valid (any more), and CogencyError.
         """
         token, thread = await self._take(confirmation, asked=asked)
-        call = CommandCall(words=token, caller=await self.user.caller(thread), pressed=True)
-        panel = await self.commands["forget"].run(call)
+        caller = await self.user.caller(thread)
+        panel = await self.commands["forget"].run(CommandCall(words=token, caller=caller, pressed=True))
         done = await self._preview(panel, thread, related=False, asks=asked)
+        try:
+            done = await self._leaving(done, caller.person.id, thread)
+        except Refused as refused:
+            if done.confirmation or done.refused:
+                raise
+            done = replace(done, question=texts.ERASED.format(why=refused))
         if done.confirmation or done.refused:
             return done
         return ForgetPreview(f"{done.question}\n\n{texts.ERASED_ELSEWHERE}")
+
+    async def _leaving(self, preview: ForgetPreview, person: str, thread: str) -> ForgetPreview:
+        question = await self._hooks.leaving(preview.question, person, conversation=thread)
+        return replace(preview, question=question)
+
+    async def _before_call(self, name: str, args: JsonObject, asked: Incoming) -> dict[str, Json]:
+        """Return the arguments with which one of the bot's tools may be called. Raises ToolError."""
+        asker = asker_of(asked)
+        tool, _ = self._tool(name, asker)  # what may not run stores no message, either
+        person, conversation = asked.person.id, asked.conversation
+        checked = await self._hooks.before_call(name, args, tool.effect.value, person, conversation)
+        if (problem := self.toolbox.registry(asker).check(ToolCall(name, checked))) is not None:
+            raise ToolError(problem)
+        return checked
 
     async def _preview(self, panel: Panel, thread: str, *, related: bool, asks: bool) -> ForgetPreview:
         tokens = [action.words for action in panel.actions if action.danger]
@@ -258,7 +295,9 @@ class PersonalTools:
 
     async def _thread(self, conversation: str) -> list[StoredMessage] | None:
         """Return the messages of one of the person's threads that a reply to them may hold; None if there is none."""
-        asked = await self.user.message("", "")
+        return await self._messages(conversation, await self.user.message("", ""))
+
+    async def _messages(self, conversation: str, asked: Incoming) -> list[StoredMessage] | None:
         audiences, conversations = await self._audiences(asked), self.store.conversations
         if asked.person.id not in (await conversations.participants(conversation) or ()):
             return None
@@ -318,10 +357,7 @@ class PersonalTools:
 
     async def _run(self, name: str, args: JsonObject, asked: Incoming, context: ToolContext) -> str:
         """Run one of the bot's tools, with a line in the audit. Raises ToolError."""
-        asker = asker_of(asked)
-        tool, decided_by = self._tool(name, asker)
-        if (problem := self.toolbox.registry(asker).check(ToolCall(name, args))) is not None:
-            raise ToolError(problem)
+        tool, decided_by = self._tool(name, asker_of(asked))
         row = AuditedCall(
             time=self.clock.now(),
             person=asked.person.id,
@@ -344,6 +380,14 @@ class PersonalTools:
         finally:
             await self.store.audit.end(id_, round(1000 * (self.clock.monotonic() - began)), size, outcome)
         return text
+
+
+def _check_statement(text: str) -> None:
+    """Raises ToolError if the text cannot be stored as somebody's statement."""
+    if has_secret(text):
+        raise ToolError(NEVER_KEPT)
+    if text.rstrip().endswith(QUESTION_MARKS):
+        raise ToolError(NOT_THEIR_WORDS)
 
 
 def _digest(confirmation: str, *, asks: bool) -> str:

@@ -89,6 +89,7 @@ FORGET_STALE = (
     "This confirmation was already used, has expired, or is not valid. Nothing was erased. Start again with `what`."
 )
 FORGET_BOX = "Erase this permanently"
+ERASED = "It was erased. The receipt cannot be shown here: {why}"
 ERASED_ELSEWHERE = "Copies in this conversation and in your editor are not erased."
 
 CONFIRM_TIME = timedelta(minutes=10)
