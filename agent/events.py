@@ -4,7 +4,7 @@
 turn runs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -193,13 +193,16 @@ class CallFinished:
 
 @dataclass(frozen=True, slots=True)
 class TurnPutAside:
-    """The turn waits for its asker's consent to these calls, or for their answer; nothing of the turn runs meanwhile.
+    """The turn waits for consent to these calls, or for its asker's answer; nothing of the turn runs meanwhile.
 
-    `calls`: by their ids. `question`: what is to be shown of a question to them; "" if it is shown already.
+    `calls`: by their ids. `question`: what is to be shown of a question to them; "" if it is shown already. `asked`:
+    the names of the people who are asked about a call that its asker does not decide about, by its id; () if nobody can
+    be asked.
     """
 
     calls: Mapping[str, ToolCall]
     question: str = ""
+    asked: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
 class Outcome(StrEnum):

@@ -208,7 +208,7 @@ class ToolResult:
 
 
 class Consent(StrEnum):
-    """The asker's decision about one call that needs consent."""
+    """The decision about one call that needs consent: the asker's, or that of whom the tool policy names."""
 
     NOT_NEEDED = ""
     AWAITED = "awaited"
@@ -222,6 +222,10 @@ class Consent(StrEnum):
     """The asker edited the question meanwhile."""
     ASKED = "asked"
     """No consent: the call is a question to the asker (`agent.asking`). It stays so when they have answered."""
+    UNASKED = "unasked"
+    """Nobody who may approve the call could be asked."""
+    OUTDATED = "outdated"
+    """The tool policy names somebody else now than those who decided."""
 
 
 class ElicitAction(StrEnum):

@@ -42,13 +42,24 @@ The table's text has one line for each row, the first row on top, and "#" before
 
 `tools` is a name in which * matches any characters. `who` is *, a rank (everyone of that rank or above) or a person's
 id. `where` is *, a kind of audience (person, group, team) or the platform's id of a channel.
+
+After `ask`, a row may name who approves in place of the asker (`Approvers`):
+
+    deploy.*        *          *         ask by manager
+    billing.pay     *          *         ask by slack:T0123:U0456
+    pages.edit      *          team      ask by channel-manager
+    prod.*          *          *         ask by two managers
+
+Theory: who approves. Such a row asks for each call: no standing permission and nobody's words take its place, and
+neither does the asker's consent. An asker never approves their own call there, whatever their rank. A consent counts if
+it was given under the row that applies when the call runs; if the table has changed since, it has to be asked again.
 """
 
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Final, assert_never
@@ -58,12 +69,13 @@ import regex
 
 from agent.addresses import addresses_in, addresses_read, carries_by_number, leaving, texts_in
 from agent.admission_terms import Authority
+from agent.approvers import APPROVING, PERSON_ID, Approvers, approvers_of, is_approvers
 from agent.asking import asks, question_of
 from agent.citations import FETCH
 from agent.memory.attribution import mentions, stated
 from agent.memory.audience import AudienceKind, label
 from agent.memory.secrets import names_secret
-from agent.messages import CONFUSABLES, UNSEEN, Consent, Json, Provenance, ResultStatus, ToolCall
+from agent.messages import CONFUSABLES, UNSEEN, Consent, Json, Keep, Provenance, ResultStatus, ToolCall
 from agent.ports.tools import Asker, ToolEffect
 from agent.progress import OWN_WORDS, Progress, call_digest, whose_words
 
@@ -71,6 +83,7 @@ ANY: Final = "*"
 MAX_ROWS: Final = 200  # Read for each call; a longer table is a mistake
 MAX_CHARS: Final = 200  # Length of a row: a name, an id and an id
 COLUMNS: Final = 4
+BY: Final = "by"  # Between a row's answer and who approves
 # Characters of a call that needs consent: people read no more before they decide, and it fits every platform.
 MAX_SHOWN: Final = 6_000
 LINE_CHARS: Final = 24  # That a shorter line counts as: a screen is filled by lines, too
@@ -98,20 +111,30 @@ class DecidedBy(StrEnum):
     OWNER = "owner"
     HOOK = "hook"
     SCOPE = "scope"
+    APPROVER = "approver"
+
+
+def approved_by(people: Iterable[str]) -> str:
+    """Return for the audit who decided in place of the asker, by their ids, each after a blank."""
+    return " ".join([DecidedBy.APPROVER, *people])
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
+    """`by`: who approves, None for the asker."""
+
     tools: str
     who: str
     where: str
     answer: PolicyAnswer
+    by: Approvers | None = None
 
     def fits(self, name: str, asker: Asker) -> bool:
         return fnmatchcase(name, self.tools) and _fits_person(self.who, asker) and _fits_place(self.where, asker)
 
     def __str__(self) -> str:
-        return f"{self.tools} {self.who} {self.where} {self.answer}"
+        approved_by = "" if self.by is None else f" {BY} {self.by}"
+        return f"{self.tools} {self.who} {self.where} {self.answer}{approved_by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +145,18 @@ class Decision:
     row: PolicyRow | None = None
     every_time: bool = False
 
+    @property
+    def by(self) -> Approvers | None:
+        """Who approves in place of the asker."""
+        return None if self.row is None else self.row.by
+
 
 def decide(rows: Iterable[PolicyRow], name: str, effect: ToolEffect, asker: Asker, words: Provenance) -> Decision:
     """Decide about a call of the tool `name`. `words`: whose text the turn holds."""
     row = next((row for row in rows if row.fits(name, asker)), None)
     if row is not None and row.answer is PolicyAnswer.NO:
         return Decision(PolicyAnswer.NO, row)
-    if effect is ToolEffect.IRREVERSIBLE:
+    if effect is ToolEffect.IRREVERSIBLE or (row is not None and row.by is not None):
         return Decision(PolicyAnswer.ASK, row, every_time=True)
     if words >= _ASKS_FROM[effect] and name not in OWN_WORDS:
         return Decision(PolicyAnswer.ASK, row, every_time=True)
@@ -178,7 +206,8 @@ def read_rows(text: str) -> tuple[tuple[PolicyRow, ...], tuple[str, ...]]:
             faults.append(f"line {number}: {fault}")
         else:
             who, where = _normalise_who(words[1]), _normalise_where(words[2])
-            rows.append(PolicyRow(words[0], who, where, PolicyAnswer(words[3].lower())))
+            by = approvers_of(words[COLUMNS + 1 :]) if len(words) > COLUMNS else None
+            rows.append(PolicyRow(words[0], who, where, PolicyAnswer(words[3].lower()), by))
     return tuple(rows), tuple(faults)
 
 
@@ -191,36 +220,52 @@ def _normalise_where(where: str) -> str:
 
 
 _TOOLS: Final = re.compile(r"[A-Za-z0-9_.\-/*]+")
-_ID: Final = re.compile(r"[\w:.@+\-]+", re.ASCII)
 
 
 def _fault(words: Sequence[str]) -> str | None:
-    if len(words) != COLUMNS:
+    answer, *rest = words[COLUMNS - 1 :] or [""]
+    if len(words) < COLUMNS or (rest and rest[0].lower() != BY):
         return NOT_FOUR
     if sum(map(len, words)) > MAX_CHARS:
         return TOO_LONG.format(most=MAX_CHARS)
-    if words[3].lower() not in set(PolicyAnswer):
-        return NO_ANSWER.format(answer=visible(words[3]))
-    return _find_unknown(*words[:3])
+    if answer.lower() not in set(PolicyAnswer):
+        return NO_ANSWER.format(answer=visible(answer))
+    if rest and answer.lower() != PolicyAnswer.ASK:
+        return BY_AFTER_ASK.format(answer=answer.lower())
+    return (_unclear_approvers(rest[1:]) if rest else None) or _find_unknown(*words[: COLUMNS - 1])
+
+
+def _unclear_approvers(words: Sequence[str]) -> str | None:
+    if is_approvers(words):
+        return None
+    return NO_APPROVER.format(who=visible(" ".join(words)), kinds=", ".join(APPROVING))
 
 
 def _find_unknown(tools: str, who: str, where: str) -> str | None:
     """Return why the row can never fit, or None: such a row may be a typo in one that should forbid something."""
     if _TOOLS.fullmatch(tools) is None:
         return NO_TOOLS.format(tools=visible(tools))
-    is_person = ":" in who and _ID.fullmatch(who) is not None
+    is_person = ":" in who and PERSON_ID.fullmatch(who) is not None
     if who != ANY and not is_person and who.upper() not in Authority.__members__:
         return NOBODY.format(who=visible(who), ranks=", ".join(rank.lower() for rank in Authority.__members__))
-    is_channel = any(map(str.isdecimal, where)) and _ID.fullmatch(where) is not None
+    is_channel = any(map(str.isdecimal, where)) and PERSON_ID.fullmatch(where) is not None
     if where != ANY and not is_channel and where.lower() not in set(AudienceKind):
         return NO_PLACE.format(where=visible(where), kinds=", ".join(AudienceKind))
     return None
 
 
-NOT_FOUR: Final = "a row needs four words: tools, who, where, and an answer (yes, ask or no)"
+NOT_FOUR: Final = (
+    "a row needs four words: tools, who, where, and an answer (yes, ask or no); after ask, “by” and who approves can "
+    "follow"
+)
+BY_AFTER_ASK: Final = "“by” can only follow ask, not {answer}"
 TOO_LONG: Final = "a row can have at most {most} characters"
 TOO_MANY: Final = "a table can have at most {most} rows; the other rows are ignored"
-NO_ANSWER: Final = "the last word of a row must be yes, ask or no, not {answer}"
+NO_APPROVER: Final = (
+    "“by” must be followed by asker, {kinds}, a person's full ID, or “two” and one of these groups, as in “by two "
+    "managers”, not by “{who}”"
+)
+NO_ANSWER: Final = "the fourth word of a row must be yes, ask or no, not {answer}"
 NO_TOOLS: Final = "{tools} is not a tool name: use letters, digits, _ - . and /, and * for any characters"
 NO_PLACE: Final = "{where} is not a place: use *, a kind of audience ({kinds}) or a channel's ID"
 NOBODY: Final = "{who} is not a person: use *, a rank ({ranks}) or a person's ID"
@@ -328,6 +373,8 @@ class CallGate:
     allowed: Collection[str] = ()
     asks_nobody: bool = False
     """Nobody can be asked: a call that needs consent does not run."""
+    approved: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """The ids of the people who decided about calls in place of the asker, by `call_digest`."""
 
     def check(self, call: ToolCall) -> str | None:
         """Return what is wrong with the call, for the model; also that it is too long for a person to read and allow.
@@ -344,6 +391,10 @@ class CallGate:
             return None
         if self.asks_nobody:
             return NOBODY_TO_ASK.format(tool=call.name)
+        if self.approvers(call) is not None and any(
+            result.keep is Keep.TURN for step in self.before().steps for result in step.known_results
+        ):
+            return NOT_FOR_APPROVERS.format(tool=call.name)
         chars = sum(len(name) + _read_chars(text) + ARGUMENT_CHARS for name, text in shown_arguments(call))
         return UNREADABLE.format(chars=chars, most=MAX_SHOWN) if chars > MAX_SHOWN else None
 
@@ -353,9 +404,15 @@ class CallGate:
         may_be_theirs = self._provenance() >= Provenance.RELAYED
         return SENSITIVE_QUESTION if may_be_theirs and names_secret(question.markdown) else None
 
+    def approvers(self, call: ToolCall) -> Approvers | None:
+        """Return who approves the call in place of its asker; None if the asker does, if anybody."""
+        # The row alone says it: the tool may be gone. A question to the asker is nobody else's.
+        by = decide(self.rows, call.name, ToolEffect.READS, self.asker, Provenance.OWN).by
+        return None if asks(call) else by
+
     def needs_consent(self, call: ToolCall) -> bool:
         decision = self._decision(call)
-        if not self._may_leave(call):
+        if decision.by is not None or not self._may_leave(call):
             return True
         if decision.answer is not PolicyAnswer.ASK or call.name not in self.standing:
             return decision.answer is PolicyAnswer.ASK
@@ -363,15 +420,19 @@ class CallGate:
         is_relayed = self._provenance() is Provenance.RELAYED
         return decision.every_time and not (may_stand and is_relayed and self._is_asked_for(call))
 
-    def decided_by(self, call: ToolCall, consent: Consent) -> tuple[str, DecidedBy]:
-        """Return for the audit what was decided about a call, in one word, and by whom. `consent`: the asker's."""
+    def decided_by(self, call: ToolCall, consent: Consent) -> tuple[str, str]:
+        """Return for the audit what was decided about a call, in one word, and by whom. `consent`: the decision."""
+        approvers = self.approved.get(call_digest(call), ()) if self.approved else ()
+        by = approved_by(approvers) if approvers else DecidedBy.ASKER
         match consent:
             case Consent.GIVEN | Consent.BEGUN:
-                return "allowed", DecidedBy.ASKER
+                return "allowed", by
             case Consent.REFUSED:
-                return "refused", DecidedBy.ASKER
-            case Consent.EXPIRED:
-                return "expired", DecidedBy.NOBODY
+                return "refused", by
+            case Consent.EXPIRED | Consent.UNASKED:
+                return "expired" if consent is Consent.EXPIRED else "refused", DecidedBy.NOBODY
+            case Consent.OUTDATED:
+                return "refused", DecidedBy.TABLE
             case Consent.EDITED:
                 return "edited", DecidedBy.ASKER
             case Consent.ASKED:
@@ -463,6 +524,10 @@ NOBODY_TO_ASK: Final = (
 SENSITIVE_QUESTION: Final = (
     "not asked: you have read what others wrote, so the person is not asked about passwords, keys or codes. Do not ask "
     "for any in your answer either"
+)
+NOT_FOR_APPROVERS: Final = (
+    "{tool} needs the approval of someone else, who would read the whole call, and this turn has read what only the "
+    "person may see: say so, and that they can ask for it in a new question without that"
 )
 UNREADABLE: Final = (
     "the person must see the whole call before it runs, and this call is too long to show ({chars} characters, at most "

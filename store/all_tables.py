@@ -30,11 +30,12 @@ from store import (
 from store.memory import fact_index, fact_store
 from store.schema import metadata
 from store.search import passages
-from store.turns import consents, open_questions
+from store.turns import approval_table, consents, open_questions
 
 __all__ = [
     "act_counts",
     "api_tokens",
+    "approval_table",
     "code_time",
     "consents",
     "erased_ids",

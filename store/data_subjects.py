@@ -59,6 +59,7 @@ from store.search.passages import document, passage
 from store.tool_accounts import sign_in, tool_account
 from store.tool_calls import OF_OPERATORS, quoted, tool_call
 from store.turn_tables import RUNNING, WAITING, turn
+from store.turns.approval_table import approval
 from store.turns.consents import consent
 from store.turns.open_questions import open_question
 from store.working_sets import working_item
@@ -152,6 +153,7 @@ def is_known(connection: sa.Connection, who: str) -> bool:
             document.c.person,
             job.c.person,
             open_question.c.person,
+            approval.c.person,
         ),
         *(verdict.c.person, installation.c.installer, saved_file.c.person, delivery.c.person),
     )
@@ -558,6 +560,15 @@ def _answers(subject: PersonSubject) -> Rows:
     return Rows(query, key, _each(lambda row: {name: row[name] for name in plain} | {"time": _time(row["decided"])}))
 
 
+def _approvals(subject: PersonSubject) -> Rows:
+    """Calls of others that the person was asked to approve."""
+    key = sa.cast(approval.c.turn, sa.Text) + " " + approval.c.call
+    query = sa.select(approval, key.label(PAGED_BY)).where(approval.c.person == subject.id)
+    plain = ("tool", "word", "reason")
+    times = _each(lambda row: {name: row[name] for name in plain} | {"time": row["decided"] and _time(row["decided"])})
+    return Rows(query, key, times)
+
+
 def _questions(subject: PersonSubject) -> Rows:
     key = sa.cast(open_question.c.turn, sa.Text) + " " + open_question.c.key
     query = sa.select(open_question.c.asked, open_question.c.filled, open_question.c.action, key.label(PAGED_BY))
@@ -632,6 +643,7 @@ _OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "person": _itself,
     **_BOTH,
     "answers": _answers,
+    "approvals": _approvals,
     "open_questions": _questions,
     "verdicts": _verdicts,
     "accounts": _accounts,

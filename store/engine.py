@@ -21,7 +21,7 @@ from agent.memory.documents import DocumentQuery, DocumentRefused, Documents, Fo
 from agent.memory.statements import READER
 from agent.ports.acts import Acts
 from agent.ports.api_tokens import ApiTokens
-from agent.ports.consents import AskedQuestions, Consents, OpenQuestions
+from agent.ports.consents import Approvals, AskedQuestions, Consents, OpenQuestions
 from agent.ports.conversations import Knowledge, Summaries, WorkingSet
 from agent.ports.embeddings import Embeddings
 from agent.ports.forgetting import Forgetting
@@ -83,6 +83,7 @@ from store.shared_rates import SqlSharedRates
 from store.summaries import SqlSummaries
 from store.tool_accounts import SqlToolAccounts
 from store.tool_calls import SqlToolAudit
+from store.turns.approvals import SqlApprovals
 from store.turns.asked_questions import SqlAskedQuestions
 from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
@@ -370,6 +371,7 @@ class Store:
 
     ledger: Ledger
     consents: Consents
+    approvals: Approvals
     open_questions: OpenQuestions
     asked_questions: AskedQuestions
     conversations: SqlConversations
@@ -623,6 +625,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
     return Store(
         SqlLedger(database, erased_ids),
         SqlConsents(database),
+        SqlApprovals(database),
         SqlOpenQuestions(database),
         SqlAskedQuestions(database, erased_ids),
         SqlConversations(database),

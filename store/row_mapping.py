@@ -70,7 +70,7 @@ def claim(row: Row, owner: str) -> Claim:
         turn=row["id"],
         epoch=row["epoch"] + 1,
         owner=owner,
-        incoming=_incoming(row, values),
+        incoming=incoming(row, values),
         message=row["question"],
         attempts=row["attempts"] + 1,
         progress=row["progress"],
@@ -85,7 +85,7 @@ def _quoted(values: Mapping[str, Any]) -> Quoted:
     return Quoted(values["source"], values["author"], values["text"], pages, by_bot=values.get("by_bot", False))
 
 
-def _incoming(row: Row, values: Mapping[str, Any]) -> Incoming:
+def incoming(row: Row, values: Mapping[str, Any]) -> Incoming:
     return Incoming(
         **{name: row[name] for name in (*_OF_TURN, *_OF_QUESTION)},
         kind=TurnKind(row["kind"]),

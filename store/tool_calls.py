@@ -172,6 +172,8 @@ def drop_person(connection: sa.Connection, who: str, known_as: str) -> None:
     connection.execute(sa.update(tool_call).where(tool_call.c.person == who).values(**NAMELESS))
     named = (" " + tool_call.c.arguments + " ").contains(f" {who} ", autoescape=True)
     connection.execute(sa.update(tool_call).where(_OF_POLICY, ~_BY_OPERATOR, named).values(arguments=""))
+    approved = (tool_call.c.decided_by + " ").contains(f" {who} ", autoescape=True)
+    connection.execute(sa.update(tool_call).where(approved).values(decided_by=DecidedBy.APPROVER))
 
 
 class SqlToolAudit(SqlStore):

@@ -51,6 +51,7 @@ OUR_OWN: Final = {
     "bot/settings/parsers.py": "an operator's setting",
     "bot/tools/plugins/plugins.py": "a schema of this repository",
     "bot/chat/turns/answering.py": "references to pages that this program stored",
+    "bot/tools/approvers.py": "a job that this program stored",
     "bot/tools/questions.py": "a question that this program stored",
 }
 

@@ -1,11 +1,12 @@
-"""What turns wait for from their askers, as ports of the store: consents to calls, and answers to tools' questions."""
+"""What turns wait for from people, as ports of the store: consents to calls, and answers to tools' questions."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from agent.approvers import Approvers
 from agent.asking import AskedQuestion
-from agent.consents import ConsentOutcome, Undecided
+from agent.consents import Approval, ConsentOutcome, Undecided
 from agent.messages import AnswerOutcome, Consent, ElicitAction, OpenQuestion
 from agent.turn_records import Claim, Waiting
 
@@ -57,6 +58,55 @@ class AskedQuestions(Protocol):
 
     async def answer_of(self, turn: int) -> Waiting | None:
         """Return the answer with which this turn goes on; None if there is none."""
+        ...
+
+
+class Approvals(Protocol):
+    """Decisions about calls by others than their askers. Every method raises StoreError.
+
+    A call is named by its turn and its `consent_key`.
+    """
+
+    async def request(
+        self, claim: Claim, calls: Mapping[str, tuple[Approvers, Collection[str]]], now: datetime
+    ) -> None:
+        """Store whom these calls are to be shown to, and a job of the kind APPROVAL that does so. A call for which
+        fewer people can be asked than have to approve it is decided as UNASKED. Raises LeaseLost.
+        """
+        ...
+
+    async def of(self, turn: int, now: datetime, /) -> Sequence[Approval]:
+        """Return the turn's calls that others decide about; () if it was forgotten."""
+        ...
+
+    async def waiting(self, person: str, now: datetime, /) -> Sequence[Approval]:
+        """Return the calls that this person was asked about and has not decided, the oldest first."""
+        ...
+
+    async def decide(
+        self, turn: int, call: str, person: str, consent: Consent, now: datetime, *, reason: str = ""
+    ) -> ConsentOutcome:
+        """Store the decision of a person who may decide about it now; the caller has checked that."""
+        ...
+
+    async def shown(self, turn: int, call: str, person: str, pages: Sequence[str], /) -> bool:
+        """Store the messages that show the person a call; False if nothing may show it any more."""
+        ...
+
+    async def unreachable(self, turn: int, call: str, person: str, now: datetime, /) -> bool:
+        """Store that this person cannot be asked. Returns whether the turn continues, because too few remain."""
+        ...
+
+    async def reminded(self, turn: int, call: str, person: str, /) -> bool:
+        """Store that the person is reminded; False if that was stored before, or nothing may show it any more."""
+        ...
+
+    async def closed(self, turn: int, call: str, person: str, /) -> None:
+        """Store that the messages say how it ended."""
+        ...
+
+    async def known_people(self, source: str, limit: int) -> Sequence[str]:
+        """Return the ids of people of this source who have written to the bot, the latest first."""
         ...
 
 

@@ -53,6 +53,7 @@ from bot.schedules import feature as schedules
 from bot.settings.installation import DISTRIBUTION
 from bot.tools import feature as tools
 from bot.tools.approvals import ApprovalService
+from bot.tools.approvers import ApproverService
 from bot.tools.commands import ToolsService
 from bot.tools.plugins import feature as plugins
 from bot.tools.questions import QuestionService
@@ -158,12 +159,12 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     )
     if services.delivers_webhooks:
         listed = (*listed, parts.outgoing_webhooks(settings, core, store))
-    approvals = ApprovalService(
-        toolbox(settings, opened, listed, [*services.platform_tools, *open_acts(core, settings.acts)]),
-        opened.policy,
-        core.clock,
-        core.turns.wake,
+    acting = [*services.platform_tools, *open_acts(core, settings.acts)]
+    tools_of_all = toolbox(settings, opened, listed, acting)
+    approvers = ApproverService(
+        store.approvals, store.jobs, store.audit, tools_of_all, core.clock, core.turns.wake, core.platforms.approvers
     )
+    approvals = ApprovalService(tools_of_all, opened.policy, core.clock, core.turns.wake, approvers)
     questions = QuestionService(store.open_questions, core.clock)
     asked = UserQuestions(store.asked_questions, store.consents, core.clock, core.turns.wake)
     tools_service = ToolsService(approvals, questions, asked, opened.servers, core.operates)

@@ -188,7 +188,7 @@ async def open_policy(settings: Settings, store: Store) -> AsyncGenerator[Approv
     Raises SettingsError and StoreError.
     """
     async with PolicyTable(store.preferences, store.audit, CLOCK, policy_file(settings)).followed() as table:
-        yield ApprovalPolicy(store.consents, CLOCK, table)
+        yield ApprovalPolicy(store.consents, store.approvals, CLOCK, table)
 
 
 def budget_allowances(settings: Settings, store: Store) -> BudgetAllowances:

@@ -302,6 +302,7 @@ def _host(
             schedules=connections.schedules,
             events=connections.events,
             hands=connections.hands,
+            approvers=connections.approvers,
             files_now=connections.files_now,
             deletions=connections.deletions,
             sources=connections.sources,

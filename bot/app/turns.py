@@ -49,6 +49,7 @@ def turn_runner(
             store.audit,
             features.tools.questions,
             features.tools.asked,
+            features.tools.service.approvers,
         ),
         context=ContextConfig(
             fresh_word,

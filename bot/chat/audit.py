@@ -162,9 +162,9 @@ class CallAudit:
         may_keep = not may_quote_unkept(self.turn.progress, int(number)) and not (
             within and any(inner.result.keep is Keep.TURN for inner in step.inner)
         )
-        decision, by = "unasked", DecidedBy.EFFECT
+        decision, by = "unasked", str(DecidedBy.EFFECT)
         if consent is Consent.ASKED:
-            decision, by = "answered", DecidedBy.ASKER
+            decision, by = "answered", str(DecidedBy.ASKER)
         elif self.gate is not None and known:
             decision, by = self.gate.decided_by(call, consent)
         return AuditedCall(
@@ -176,7 +176,7 @@ class CallAudit:
             arguments=shortened(json.dumps(arguments, ensure_ascii=False), MAX_ARGUMENTS) if may_keep else "",
             effect=self.tools.get(call.name).effect.value if known else "",
             decision=decision,
-            decided_by=by.value,
+            decided_by=str(by),
             outcome=outcome,
             call=name,
         )

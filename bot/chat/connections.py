@@ -16,6 +16,7 @@ from agent.ports.webhooks import EventPlatform
 from agent.schedules.port import SchedulePlatform
 from agent.tools.read_channel import ChannelReader, LeftOut, ReadChannelTool, exclude_none
 from bot.chat.access.readers import Readers
+from bot.chat.approvers import ApproverPlatform
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.backoff import Backoff
 from bot.chat.listen_errors import PortInUse
@@ -66,6 +67,8 @@ class PlatformConnections:
     """Knows the places of webhooks' events."""
     hands: dict[str, Hands] = field(default_factory=dict[str, Hands])
     """Acts on a platform for the people who ask there."""
+    approvers: dict[str, ApproverPlatform] = field(default_factory=dict[str, ApproverPlatform])
+    """Knows who may approve calls of others, and reaches them."""
     place_names: dict[str, ReadNames] = field(default_factory=dict[str, ReadNames])
     """Reads the names of a platform's channels."""
     own_surfaces: dict[str, Callable[[Incoming], Surface]] = field(
@@ -108,6 +111,7 @@ class PlatformConnections:
             self.schedules,
             self.events,
             self.hands,
+            self.approvers,
             self.silences,
             self.place_names,
             self.readers.platforms,
@@ -137,6 +141,10 @@ class PlatformConnections:
     def register_hands(self, source: str, hands: Hands) -> None:
         """Act for the people of this source with `hands`."""
         self.hands[source] = hands
+
+    def register_approvers(self, source: str, platform: ApproverPlatform) -> None:
+        """Ask `platform` who may approve calls of others on this source."""
+        self.approvers[source] = platform
 
     def register_names(self, source: str, read_names: ReadNames) -> None:
         """Ask `read_names` what the channels of this source are called."""

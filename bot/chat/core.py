@@ -24,6 +24,7 @@ from agent.ports.written_turns import WrittenTurns
 from agent.schedules.port import SchedulePlatform, Schedules
 from bot.chat.access.admission import AdmissionControl
 from bot.chat.access.readers import Readers
+from bot.chat.approvers import ApproverPlatform
 from bot.chat.attachments.reading import FilesNow
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel
@@ -86,6 +87,8 @@ class PlatformAccess:
     """List the current attachments of a message that was answered."""
     deletions: Mapping[str, Delete] | None = None
     """Delete pages of replies; None in a process that shows none on a platform."""
+    approvers: Mapping[str, ApproverPlatform] = field(default_factory=dict[str, ApproverPlatform])
+    """Know who may approve calls of others, and reach them."""
     events: Mapping[str, EventPlatform] = field(default_factory=dict[str, EventPlatform])
     """Know the places of webhooks' events."""
     hands: Mapping[str, Hands] = field(default_factory=dict[str, Hands])

@@ -23,18 +23,22 @@ from fnmatch import fnmatchcase
 from typing import Final, Self
 
 from agent.addresses import addresses_in
+from agent.approvers import Approvers
 from agent.asking import asks
-from agent.consents import ConsentOutcome, Undecided, wait_until
+from agent.consents import Approval, ConsentOutcome, Undecided, is_approved, wait_until
 from agent.errors import Refused, StoreError
+from agent.memory.audience import label
 from agent.messages import Consent, Provenance, ToolCall
 from agent.ports.clock import Clock
-from agent.ports.consents import Consents
+from agent.ports.consents import Approvals, Consents
 from agent.ports.preferences import Preferences
 from agent.ports.tool_audit import ToolAudit
 from agent.ports.tools import Asker, Tool, ToolEffect
 from agent.progress import Progress
 from agent.protocol.render import joined
 from agent.tool_policy import (
+    BY,
+    COLUMNS,
     MAX_ROWS,
     TOO_MANY,
     CallGate,
@@ -43,7 +47,6 @@ from agent.tool_policy import (
     TurnWords,
     decide,
     read_rows,
-    shown_arguments,
 )
 from agent.toolbox.registry import Registry, Toolbox
 from agent.turn import ConsentDecided, Turn, TurnLimits
@@ -51,8 +54,10 @@ from agent.turn_records import Claim
 from bot.chat.audit import policy_change
 from bot.chat.logs import severity
 from bot.chat.panels import TYPED_NO, TYPED_YES, Panel, PanelAction
-from bot.chat.texts.formatting import as_code, counted, literal, shortened
+from bot.chat.texts.formatting import counted, literal, shortened
 from bot.tools import texts as tool_texts
+from bot.tools.approvers import ALLOW, REFUSE, ApproverService, rule_words
+from bot.tools.call_text import ASKED_CHARS, argument_lines
 
 log = logging.getLogger(__name__)
 
@@ -199,8 +204,11 @@ class PolicyTable:
         words = [MENTION.sub(r"\1", word) for word in arguments]
         if len(words) > 1:
             words[1] = _person_id(words[1], asker.person.id)
-        if any(word.startswith("@") for word in words[1:2]):
-            raise Refused(tool_texts.POLICY_NO_NAME.format(word=words[1][:MAX_WORD]))
+        if [word.lower() for word in words[COLUMNS:-1]] == [BY]:
+            words[-1] = _person_id(words[-1], asker.person.id)
+        for word in (*words[1:2], *words[COLUMNS + 1 :]):
+            if word.startswith("@"):
+                raise Refused(tool_texts.POLICY_NO_NAME.format(word=word[:MAX_WORD]))
         rows, faults = read_rows(" ".join(words))
         if faults or not rows:
             why = faults[0].partition(": ")[2] if faults else ""
@@ -269,6 +277,7 @@ class ApprovalPolicy:
     """Implements `agent.toolbox.registry.ToolPolicy` and `bot.chat.turns.tool_use.TurnPolicy`."""
 
     consents: Consents
+    approvals: Approvals
     clock: Clock
     table: PolicyTable
     rows: Sequence[PolicyRow] = field(init=False)
@@ -301,33 +310,64 @@ class ApprovalPolicy:
         def effect_of(name: str) -> ToolEffect:
             return tools.get(name).effect
 
+        asked = any(step.consents for step in progress.steps)
+        by_others = await self.approvals.of(claim.turn, self.clock.now()) if asked else ()
         context = (words, lambda: turn.progress, tools.sends, tools.names_of_schema, allowed)
-        asks_nobody = claim.incoming.kind.asks_nobody
-        gate = CallGate(tuple(self.rows), tools.check, effect_of, asker, standing, *context, asks_nobody)
+        asks_nobody, approved = claim.incoming.kind.asks_nobody, _deciding(by_others)
+        gate = CallGate(tuple(self.rows), tools.check, effect_of, asker, standing, *context, asks_nobody, approved)
         turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent, claim.incoming.text, asks)
-        for decision in await self._decisions(claim, progress):
+        for decision in await self._decisions(claim, progress, gate, {each.key: each for each in by_others}):
             turn.receive(decision)
         return turn, gate
 
-    async def _decisions(self, claim: Claim, progress: Progress) -> list[ConsentDecided]:
-        """Return the decisions about awaited calls. A call without a decision in time has expired."""
+    async def _decisions(
+        self, claim: Claim, progress: Progress, gate: CallGate, by_others: Mapping[str, Approval]
+    ) -> list[ConsentDecided]:
+        """Return the decisions about awaited calls. A call without a decision in time has expired.
+
+        A consent counts only if it is of those whom the table names now.
+        """
         awaited = progress.awaited
         if not awaited:
             return []
         decided, now = await self.consents.decided(claim.turn), self.clock.now()
         late = now >= wait_until(progress, now)
         consents = {key: decided.get(key, Consent.EXPIRED if late else Consent.AWAITED) for key in awaited}
-        return [
-            ConsentDecided(key.partition("-")[0], consent)
-            for key, consent in consents.items()
-            if consent is not Consent.AWAITED
-        ]
+        asker, audience = claim.incoming.person.id, label(claim.incoming.place.audience)
+        decisions = list[ConsentDecided]()
+        for key, stored in consents.items():
+            approval = by_others.get(key)
+            is_outdated = stored is Consent.GIVEN and not _is_by(gate.approvers(awaited[key]), approval, asker)
+            consent = Consent.OUTDATED if is_outdated else stored
+            reason = _reason(approval) if consent is Consent.REFUSED else ""
+            if consent is not Consent.AWAITED:
+                decisions.append(ConsentDecided(key.partition("-")[0], consent, reason, audience if reason else ""))
+        return decisions
+
+
+def _is_by(by: Approvers | None, approval: Approval | None, asker: str) -> bool:
+    """Return whether a consent is of those whom the table names: the asker alone, if it names nobody."""
+    return approval is None if by is None else is_approved(by, approval, asker)
+
+
+def _reason(approval: Approval | None) -> str:
+    """Return why somebody else than the asker denied the call; "" if they did not say."""
+    people = () if approval is None else approval.people
+    return next((each.reason for each in people if each.consent is Consent.REFUSED), "")
+
+
+def _deciding(approvals: Sequence[Approval]) -> Mapping[str, Sequence[str]]:
+    """Return who decided about calls in place of their asker, by `call_digest`."""
+    return {
+        each.key.partition("-")[2]: [one.person for one in each.people if one.consent is not Consent.NOT_NEEDED]
+        for each in approvals
+    }
 
 
 # The command `/tools`. Its answer shows a waiting call first, in full, else which tools the asker may use.
 
 # The words that decide about a call, followed by its name: "allow 12.2.1-3f09…"; and whether the consent is standing.
-ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"
+ALWAYS = "always"
 DECISIONS: Final[Mapping[str, tuple[Consent, bool]]] = {
     ALLOW: (Consent.GIVEN, False),
     ALWAYS: (Consent.GIVEN, True),
@@ -337,9 +377,6 @@ FORMS: Final = {"policy": "policy", "sign": "sign in SERVER"}  # The arguments o
 TURN_DIGITS: Final = 9  # Of a number that every database accepts
 DESCRIPTION_CHARS: Final = 120
 MAX_LISTED: Final = 40  # Tools: more make a message too long to read
-ASKED_CHARS: Final = 200
-INLINE_CHARS: Final = 100
-_INLINE: Final = re.compile(r"[^\S\n]*+[^`<\s][^`<\n]*+")  # What no platform could read as anything but code
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +387,7 @@ class ApprovalService:
     policy: ApprovalPolicy
     clock: Clock
     wake: Callable[[], None]
+    approvers: ApproverService
 
     async def answer(self, asker: Asker, words: str, *, operates: bool = False) -> Panel:
         """Return the answer to `/tools` with these words, shown to the asker alone. `operates`: whether the asker is an
@@ -358,16 +396,15 @@ class ApprovalService:
         await self.toolbox.servers.prepare(asker)
         match " ".join(words.split()).split(" ", 1):
             case [word, name] if (word := word.lower()) in DECISIONS:
+                if (panel := await self._decided_for_other(asker.person.id, word, name)) is not None:
+                    return panel
                 outcome = await self._decide(asker.person.id, word, name)
                 is_stored = outcome in (ConsentOutcome.GOES_ON, ConsentOutcome.KEPT)
                 text = tool_texts.DECIDED[word] if is_stored else tool_texts.NOT_DECIDED[outcome.name]
                 waiting = await self.policy.consents.undecided(asker.person.id)
                 return self._question(asker, waiting, text) if waiting else Panel(text, refused=not is_stored)
             case ["waiting", turn]:
-                waiting = await self.policy.consents.undecided(asker.person.id)
-                # A button below a reply shows only the calls of that reply.
-                waiting = [call for call in waiting if str(call.turn) == turn]
-                return self._question(asker, waiting) if waiting else Panel(tool_texts.NOTHING_WAITS)
+                return await self._waiting_in(asker, turn)
             case [word, *rest] if word.lower() == "policy":
                 names = [tool.name for tool in self.toolbox.all(asker)]
                 return await self.policy.table.answer(asker, " ".join(rest), names, operates=operates)
@@ -375,15 +412,49 @@ class ApprovalService:
                 waiting = await self.policy.consents.undecided(asker.person.id)
                 if waiting:
                     return self._question(asker, waiting)
+                if panels := await self.approvers.panels(asker.person.id):
+                    return panels[0]
                 return Panel(self._list_tools(asker, operates=operates))
             case unknown:
                 matches = get_close_matches(unknown[0].lower(), FORMS, n=1)
                 suggestion = tool_texts.TOOLS_MEANT.format(words=FORMS[matches[0]]) if matches else ""
                 return Panel(joined([suggestion, tool_texts.TOOLS_USAGE]), refused=True)
 
+    async def _waiting_in(self, asker: Asker, turn: str) -> Panel:
+        """Return what the button below a reply shows: only the calls of that reply."""
+        waiting = await self.policy.consents.undecided(asker.person.id)
+        waiting = [call for call in waiting if str(call.turn) == turn]
+        if waiting or not _is_turn(turn):
+            return self._question(asker, waiting) if waiting else Panel(tool_texts.NOTHING_WAITS)
+        if panels := await self.approvers.panels(asker.person.id, int(turn)):
+            return panels[0]
+        return Panel(await self.approvers.awaits_others(asker.person.id, int(turn)) or tool_texts.NOTHING_WAITS)
+
+    async def _decided_for_other(self, person: str, word: str, name: str) -> Panel | None:
+        """Return the answer to a decision about a call that others than its asker decide about; None for other calls.
+
+        A reason may follow the name. Raises StoreError.
+        """
+        name, _, reason = name.partition(" ")
+        turn, _, key = name.partition(".")
+        approval = await self.approvers.of(int(turn), key) if _is_turn(turn) else None
+        if approval is None:
+            return None
+        if word == ALWAYS:  # no button says so
+            return Panel(tool_texts.NOT_DECIDED["NOT_THEIRS"], refused=True)
+        try:
+            outcome = await self.approvers.decide(approval, person, allows=word == ALLOW, reason=reason)
+        except Refused as refusal:
+            return Panel(str(refusal), refused=True)
+        if outcome is ConsentOutcome.KEPT and word == ALLOW and approval.given + 1 < approval.rule.needed:
+            return Panel(tool_texts.ONE_MORE_NEEDED)
+        is_stored = outcome in (ConsentOutcome.GOES_ON, ConsentOutcome.KEPT)
+        text = tool_texts.DECIDED[word] if is_stored else tool_texts.NOT_DECIDED[outcome.name]
+        return Panel(text, refused=not is_stored)
+
     async def _decide(self, person: str, word: str, name: str) -> ConsentOutcome:
         turn, _, key = name.partition(".")
-        if not (turn.isascii() and turn.isdecimal() and len(turn) <= TURN_DIGITS):
+        if not _is_turn(turn):
             return ConsentOutcome.OVER
         consent, standing = DECISIONS[word]
         now = self.clock.now()
@@ -413,6 +484,8 @@ class ApprovalService:
                 continue
             how = tool_texts.TOOL_ANSWERS[decision.answer]
             how = tool_texts.ASKED_EACH_TIME if decision.every_time else how
+            if decision.by is not None:
+                how = tool_texts.ASKS_OTHERS.format(who=rule_words(decision.by))
             about = tool_texts.TOOL_SUMMARIES.get(tool.name) or literal(shortened(tool.description, DESCRIPTION_CHARS))
             usable.append(f"- `{tool.name}` (*{how}*): {about}")
         lines = [tool_texts.TOOLS_HERE if usable else tool_texts.NO_TOOLS_HERE, "", *_truncated(usable)]
@@ -430,6 +503,10 @@ class ApprovalService:
             if decide(self.policy.rows, f"{server}.", ToolEffect.READS, asker, Provenance.OWN).answer
             is not PolicyAnswer.NO
         ]
+
+
+def _is_turn(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= TURN_DIGITS
 
 
 def decision_buttons(call: str, *, may_stand: bool) -> tuple[PanelAction, ...]:
@@ -452,17 +529,10 @@ def question_text(waiting: Undecided, effect: ToolEffect | None) -> str:
     if _is_asked_for_its_address(waiting.call, effect):
         about = f"{about} {tool_texts.ADDRESS_LEAVES}"
     question = tool_texts.WAITS_BELOW.format(question=literal(shortened(waiting.asked, ASKED_CHARS)))
-    arguments = [_argument(name, shown) for name, shown in shown_arguments(waiting.call)]
     head = tool_texts.MAY_RUN.format(tool=waiting.call.name, about=about)
-    return "\n".join([head, "", *(arguments or [tool_texts.NO_ARGUMENTS]), "", question])
+    return "\n".join([head, "", *argument_lines(waiting.call), "", question])
 
 
 def _is_asked_for_its_address(call: ToolCall, effect: ToolEffect | None) -> bool:
     """Return whether it only reads and names an address, which no permission for a thread covers."""
     return effect is ToolEffect.READS and bool(addresses_in(call))
-
-
-def _argument(name: str, shown: str) -> str:
-    if len(shown) > INLINE_CHARS or _INLINE.fullmatch(shown) is None:
-        return f"**{literal(name)}**:\n{as_code(shown)}"
-    return f"**{literal(name)}**: `{shown}`"

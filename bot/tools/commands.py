@@ -16,6 +16,7 @@ from bot.chat.texts.formatting import shortened
 from bot.tools import texts as tool_texts
 from bot.tools.answers import QuestionAnswer
 from bot.tools.approvals import ApprovalService
+from bot.tools.approvers import DENIAL_FORM
 from bot.tools.mcp.questions import MAX_TEXT_CHARS, QuestionField, ValueKind, limits_of, values_of
 from bot.tools.mcp.source import ToolSignIns
 from bot.tools.questions import ANSWER, DECLINE, LATER, SEND, SHOW, SHOW_QUESTION, QuestionService
@@ -162,7 +163,9 @@ def _is_order(words: str) -> bool:
     match words.casefold().split():
         case ["sign", "in" | "out", _] | ["sign", "in" | "out", _, _]:
             return True
-        case ["policy"] | ["policy", "set", _, _, _, "yes" | "ask" | "no"]:
+        case (
+            ["policy"] | ["policy", "set", _, _, _, "yes" | "ask" | "no"] | ["policy", "set", _, _, _, "ask", "by", *_]
+        ):
             return True
         case ["policy", "remove", number]:
             return number.isdecimal()
@@ -195,7 +198,7 @@ COMMAND = declaration.Command(
             hint="[sign in|out SERVER]",
         ),
     ),
-    forms=(ANSWER_FORM, REPLY_FORM),
+    forms=(ANSWER_FORM, REPLY_FORM, DENIAL_FORM),
     phrases=("my tools", "show tools"),
     means=lambda words, _: _is_order(words),
     examples={
@@ -203,6 +206,7 @@ COMMAND = declaration.Command(
         "sign out wiki": "sign out, here and at the server",
         "policy": "for operators: see who can use which tools where",
         "policy set github.* manager team ask": "for operators: add a row before the others",
+        "policy set deploy.* * * ask by two managers": "for operators: have two managers approve each call",
         "policy remove 3": "for operators: remove row 3",
     },
 )

@@ -1,5 +1,6 @@
 """Which tools people may use, and their decisions about calls, as a feature of the chat bot."""
 
+from agent.consents import APPROVAL
 from agent.tools.ask_user import AskUserTool
 from bot.chat.commands.declaration import BoundCommand
 from bot.chat.feature import Feature
@@ -12,7 +13,8 @@ def asking_feature() -> Feature:
 
 
 def feature(service: ToolsService) -> Feature:
-    return Feature(name="tools", commands=bound_commands(service))
+    jobs = {APPROVAL: service.service.approvers.run}
+    return Feature(name="tools", commands=bound_commands(service), jobs=(jobs,))
 
 
 def bound_commands(service: ToolsService) -> tuple[BoundCommand, ...]:

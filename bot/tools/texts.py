@@ -79,6 +79,40 @@ NOT_DECIDED = {
     "OVER": "This request is no longer open. It was stopped, forgotten or asked again, or it expired. Nothing changed.",
 }
 
+# Calls that others than their asker approve. The words for them are the subject of a sentence.
+
+APPROVING = {
+    "manager": "a manager",
+    "two managers": "two managers",
+    "admin": "an admin",
+    "two admins": "two admins",
+    "channel-manager": "someone who manages this channel",
+    "two channel-managers": "two people who manage this channel",
+    "person": "one person, chosen by an operator,",
+}
+ASKS_OTHERS = "{who} must approve each call"
+OTHER_MAY_RUN = "{asker} needs your approval to use `{tool}`. {about} It would receive exactly this:"
+OTHER_ASKED = "{asker} asked: “{question}”"
+OTHER_ASKED_ELSEWHERE = "{asker} asked in a place that you cannot read, so the question is not shown."
+OPEN_THREAD = "[Open the conversation]({link})"
+TWO_NEEDED = "Two people must approve this."
+APPROVAL_EXPIRES = "This request expires on {until}."
+APPROVAL_REMINDER = "Reminder: a request to use `{tool}` still needs your approval. It expires on {until}."
+DENY_WITH_REASON = "Deny with a reason"
+DENIAL_TITLE = "Deny this call"
+DENIAL_REASON = "Reason"
+DENIAL_HINT = "The person who asked and the model can read this."
+ONE_MORE_NEEDED = "Approved. One more person must approve this before it runs."
+OTHERS_DECIDE = "You cannot approve this yourself: {who} must approve it. Asked in direct messages: {people}."
+NOT_YOUR_OWN = "You cannot approve or deny this, because you asked for it yourself."
+NOT_AN_APPROVER = "You cannot approve or deny this: {who} must decide. Nothing changed."
+APPROVER_UNKNOWN = "I could not check whether you can approve this. Nothing changed. Try again in a minute."
+OUTCOMES = {
+    "GIVEN": "`{tool}` for {asker}: approved by {people}.",
+    "REFUSED": "`{tool}` for {asker}: denied by {people}.",
+    "OVER": "`{tool}` for {asker}: this request is no longer open.",
+}
+
 # The operators' table of tools
 
 POLICY_OFFER = "To see and change who can use which tools where, use `/tools policy`."
@@ -90,7 +124,9 @@ POLICY_USAGE = (
     "Write `/tools policy` to see the table, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, or `/tools "
     "policy remove NUMBER`. For example:\n\n- `set github.* manager team ask`: in public places, managers and above "
     "must approve each call of a GitHub tool\n- `set send * * no`: nobody can use `send` anywhere\n- `set wiki.search "
-    "U0123 C0123 yes`: this person can use `wiki.search` in this channel without approval\n- `remove 3`: removes row 3"
+    "U0123 C0123 yes`: this person can use `wiki.search` in this channel without approval\n- `set deploy.* * * ask by "
+    "two managers`: two managers other than the person who asks must approve each call. After `by`, write `manager`, "
+    "`admin`, `channel-manager`, a person or `asker`\n- `remove 3`: removes row 3"
     "\n\nIf no row matches, the tool's effect decides whether a call needs approval."
 )
 POLICY_NO_SENSE = "Nothing changed: {why}."

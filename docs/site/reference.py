@@ -338,6 +338,9 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "page": Stored("the platform's IDs of the messages that make up an answer", _WITH_TURN),
         "verdict": Stored("👍 and 👎", _WITH_TURN),
         "consent": Stored("which calls an asker approved or denied, and which questions they skipped", _WITH_TURN),
+        "approval": Stored(
+            "who was asked to approve a call in place of the asker, what they decided, and their reason", _WITH_TURN
+        ),
         "open_question": Stored("a question from a tool to the asker, and the answer", "as long as the call waits"),
         "action_record": Stored(
             "the model's tool calls in an answer, and the first 1,000 characters of each result", _WITH_TURN

@@ -48,6 +48,8 @@ from store.search.text import holds
 from store.tool_accounts import erase_accounts
 from store.tool_calls import tool_call
 from store.turn_tables import RUNNING, WAITING, action_record, turn, workspace
+from store.turns import approvals
+from store.turns.approval_table import approval
 from store.turns.consents import consent
 from store.turns.open_questions import open_question
 from store.working_sets import working_item
@@ -168,6 +170,7 @@ def restart_open_turns(connection: Connection, doomed: ErasureSet, texts: Collec
         if sources & doomed.messages.keys() or holds_any(strings_in(progress), texts):
             values = row_mapping.restarted(turn.c.epoch + 1)
             drop(connection, consent.c.turn, [turn_id])
+            approvals.withdraw(connection, approval.c.turn == turn_id, now)
             tool_calls.drop_arguments(connection, tool_call.c.turn == turn_id)
             model_calls.settle(connection, turn.c.id == turn_id, now)
         remaining = without_quoted(payload, lambda quoted: holds_any([quoted], texts))
@@ -321,7 +324,7 @@ def erase_by_plan(
         counts["schedules"] = schedules
     if tokens := connection.execute(delete(api_token).where(selection.tokens_of(plan))).rowcount:
         counts["tokens"] = tokens
-    _drop_people(connection, plan, counts, erased_ids, complete=doomed.complete)
+    _drop_people(connection, plan, counts, erased_ids, now, complete=doomed.complete)
     if isinstance(plan, plans.Everything) and any(counts.values()):
         _keep_person(connection, plan.person, erased_ids, now)
     _drop_channel_settings(connection, plan, doomed)
@@ -437,6 +440,8 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
     counts["actions"] += drop(connection, action_record.c.turn, turns)
     for column in (page.c.turn, verdict.c.turn, consent.c.turn, open_question.c.turn):
         drop(connection, column, turns)
+    for where in in_batches(approval.c.turn, turns):
+        approvals.withdraw(connection, where, now)
     for where in in_batches(tool_call.c.turn, turns):
         tool_calls.drop_arguments(connection, where)
     for where in in_batches(turn.c.id, doomed.turns):
@@ -506,7 +511,13 @@ def _drop_channel_settings(connection: Connection, plan: plans.ForgettingPlan, d
 
 
 def _drop_people(
-    connection: Connection, plan: plans.ForgettingPlan, counts: dict[str, int], erased_ids: ErasedIds, *, complete: bool
+    connection: Connection,
+    plan: plans.ForgettingPlan,
+    counts: dict[str, int],
+    erased_ids: ErasedIds,
+    now: datetime,
+    *,
+    complete: bool,
 ) -> None:
     """Delete the people of a whole plan, their preferences, accounts and verdicts."""
     match plan:
@@ -527,6 +538,7 @@ def _drop_people(
         connection.execute(delete(workspace).where(workspace.c.person == who))
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
+        approvals.drop_person(connection, who, now)
         tool_calls.drop_person(connection, who, erased_ids.of_person(who))
         outbox.drop_person(connection, who)
         connection.execute(update(document).where(document.c.person == who).values(person=""))

@@ -45,6 +45,8 @@ from store.search import index
 from store.search.text import IndexedText
 from store.tool_calls import tool_call
 from store.turn_tables import RUNNING, WAITING, turn, workspace
+from store.turns import approvals
+from store.turns.approval_table import approval
 from store.turns.consents import consent
 from store.turns.joining import has_joined
 from store.turns.open_questions import open_question
@@ -154,6 +156,7 @@ def _restart_put_aside(
     tool_calls.drop_arguments(connection, tool_call.c.turn == found.id)
     for column in (workspace.c.task_id, consent.c.turn):
         connection.execute(delete(column.table).where(column == found.id))
+    approvals.withdraw(connection, approval.c.turn == found.id, found.time)
     return found.id, found.asked, found.conversation
 
 

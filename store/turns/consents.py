@@ -1,4 +1,4 @@
-"""The askers' decisions about tool calls that need consent.
+"""The askers' decisions about tool calls that need consent; those of others are in `store.turns.approvals`.
 
 Rules of consents, for which a turn is put aside until the last decision
   A turn that is put aside waits like any other, but not before its time; so it blocks no other turn of its
@@ -23,10 +23,13 @@ from store.message_tables import message
 from store.schema import TableRow, metadata, partial_index
 from store.turn_tables import DONE, RUNNING, WAITING, turn
 from store.turns.answers import pending_answer
+from store.turns.approval_table import approval
 
 
 class ConsentRow(TableRow, table=True):
-    """The asker's decision about a tool call that needs consent. `standing`: for all calls of the tool there."""
+    """The decision about a tool call that needs consent: its asker's, or the last that was needed of others.
+    `standing`: for all calls of the tool there.
+    """
 
     __table_args__: ClassVar[Any] = (partial_index("ix_consent_standing", "conversation", "person", where="standing"),)
 
@@ -56,7 +59,7 @@ def decide(
     found = connection.execute(sa.select(turn).where(turn.c.id == number).with_for_update()).one_or_none()
     if found is None:
         return ConsentOutcome.OVER
-    if found.person != person:
+    if found.person != person or call in _of_others(connection, number):
         return ConsentOutcome.NOT_THEIRS
     known = decided(connection, number)
     if call in known and known[call] is not Consent.EDITED:
@@ -88,6 +91,11 @@ def resume_if_decided(connection: sa.Connection, number: int) -> bool:
             return False
     connection.execute(sa.update(turn).where(turn.c.id == number).values(run_at=None))
     return True
+
+
+def _of_others(connection: sa.Connection, number: int) -> frozenset[str]:
+    """The calls of the turn that others than its asker decide about."""
+    return frozenset(connection.execute(sa.select(approval.c.call).where(approval.c.turn == number)).scalars())
 
 
 def awaited_tools(connection: sa.Connection, number: int) -> list[str]:
@@ -127,7 +135,7 @@ def undecided(connection: sa.Connection, person: str) -> list[Undecided]:
     aside = sa.and_(turn.c.person == person, turn.c.state.in_((WAITING, RUNNING)), asks, ~turn.c.stopping)
     found: list[Undecided] = []
     for row in connection.execute(_ASIDE.where(aside).order_by(turn.c.id).limit(MOST_SHOWN)):
-        known = decided(connection, row.id)
+        known = decided(connection, row.id).keys() | _of_others(connection, row.id)
         calls = decode(row.progress).awaited.items()
         found += [Undecided(row.id, key, call, row.text) for key, call in calls if key not in known]
     return found

@@ -45,9 +45,10 @@ from store.search.passages import document
 from store.search.text import IndexedText
 from store.tool_calls import tool_call
 from store.turn_tables import DONE, RUNNING, WAITING, action_record, turn, workspace
-from store.turns import amendments, consents, joining, late_questions, takeover, turn_queue
+from store.turns import amendments, approvals, consents, joining, late_questions, takeover, turn_queue
 from store.turns import answers as answering
 from store.turns.admission import check_terms
+from store.turns.approval_table import approval
 from store.turns.consents import consent
 from store.turns.drawn_from import sources_by_ids, sources_by_words
 from store.turns.narrowing import restrict_place
@@ -186,6 +187,7 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
         _write(connection, claim, row_mapping.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
         connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
+        approvals.withdraw(connection, approval.c.turn == claim.turn, claim.incoming.time)
         tool_calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
         fact_store.discard_reworded(connection, claim.message)
         working_sets.discard_kept_by(connection, claim.message)

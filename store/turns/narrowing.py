@@ -37,6 +37,8 @@ from store.schedule_table import schedule
 from store.search import passages
 from store.search.passages import document
 from store.turn_tables import RUNNING, WAITING, turn, workspace
+from store.turns import approvals
+from store.turns.approval_table import approval
 from store.turns.consents import consent
 from store.turns.open_questions import open_question
 from store.working_sets import working_item
@@ -106,6 +108,7 @@ def _restart_turns(connection: Connection, held: ColumnElement[bool], place: Pla
         connection.execute(update(turn).where(same_turn, turn.c.state == state).values(payload=changed, **values))
         connection.execute(delete(workspace).where(workspace.c.task_id == id_))
         connection.execute(delete(consent).where(consent.c.turn == id_))
+        approvals.withdraw(connection, approval.c.turn == id_, now)
         connection.execute(delete(open_question).where(open_question.c.turn == id_))
 
 

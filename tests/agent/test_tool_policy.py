@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.admission_terms import Authority
+from agent.approvers import Approvers
 from agent.citations import FETCH
 from agent.incoming import Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
@@ -16,10 +17,12 @@ from agent.ports.tools import Asker, ToolEffect
 from agent.progress import Progress, RoundStep, call_digest
 from agent.tool_policy import (
     ARGUMENT_CHARS,
+    BY_AFTER_ASK,
     MAX_CHARS,
     MAX_ROWS,
     MAX_SHOWN,
     NO_ANSWER,
+    NO_APPROVER,
     NO_PLACE,
     NO_TOOLS,
     NOBODY,
@@ -453,3 +456,80 @@ def test_what_would_hide_something_from_who_decides_is_shown(text: str, shown: s
 def test_no_argument_hides_behind_another_whose_name_looks_the_same() -> None:
     call = ToolCall("mail.send", {"to\u200b": "mallory", "to⟨U+200B⟩": "ann"})
     assert [shown for _, shown in shown_arguments(call)] == ["mallory", "ann"]
+
+
+@pytest.mark.parametrize(
+    ("line", "by", "shown"),
+    [
+        ("send * * ask", None, "send * * ask"),
+        ("send * * ask by asker", None, "send * * ask"),
+        ("send * * ask by manager", Approvers("manager"), "send * * ask by manager"),
+        ("send * * ASK By Managers", Approvers("manager"), "send * * ask by manager"),
+        ("send * * ask by admin", Approvers("admin"), "send * * ask by admin"),
+        ("send * * ask by channel-manager", Approvers("channel-manager"), "send * * ask by channel-manager"),
+        ("send * * ask by two managers", Approvers("manager", 2), "send * * ask by two managers"),
+        (
+            "send * * ask by two channel-manager",
+            Approvers("channel-manager", 2),
+            "send * * ask by two channel-managers",
+        ),
+        ("send * * ask by slack:T1:U7", Approvers("slack:T1:U7"), "send * * ask by slack:T1:U7"),
+    ],
+)
+def test_a_row_may_name_who_approves_and_is_read_as_it_is_written(line: str, by: Approvers | None, shown: str) -> None:
+    ((row,), faults) = read_rows(line)
+    assert (row.by, str(row), faults) == (by, shown, ())
+    assert read_rows(shown)[0] == (row,)
+    assert by is None or Approvers.read(str(by)) == by
+
+
+KINDS = "manager, admin, channel-manager"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("send * * yes by manager", BY_AFTER_ASK.format(answer="yes")),
+        ("send * * no by manager", BY_AFTER_ASK.format(answer="no")),
+        ("send * * ask manager", NOT_FOUR),
+        ("send * * ask by", NO_APPROVER.format(who="", kinds=KINDS)),
+        ("send * * ask by employee", NO_APPROVER.format(who="employee", kinds=KINDS)),
+        ("send * * ask by U7", NO_APPROVER.format(who="U7", kinds=KINDS)),
+        ("send * * ask by two slack:T1:U7", NO_APPROVER.format(who="two slack:T1:U7", kinds=KINDS)),
+        ("send * * ask by two asker", NO_APPROVER.format(who="two asker", kinds=KINDS)),
+        ("send * * ask by three managers", NO_APPROVER.format(who="three managers", kinds=KINDS)),
+        ("send * * ask by two managers now", NO_APPROVER.format(who="two managers now", kinds=KINDS)),
+        ("send * * ask by " + "x:" + "y" * MAX_CHARS, TOO_LONG.format(most=MAX_CHARS)),
+    ],
+)
+def test_a_row_whose_approver_is_unclear_is_refused_with_what_to_write(line: str, why: str) -> None:
+    assert read_rows(line) == ((), (f"line 1: {why}",))
+
+
+@given(
+    st.sampled_from(ToolEffect),
+    st.sampled_from(Provenance),
+    st.sampled_from(["manager", "two admins", "channel-manager", "slack:T1:U7"]),
+    st.booleans(),
+)
+def test_where_others_approve_nothing_else_takes_their_place(
+    effect: ToolEffect, words: Provenance, by: str, standing: bool
+) -> None:
+    call = ToolCall("send", {"text": "Hello."})
+    tools = frozenset({"send"}) if standing else frozenset[str]()
+    asks = gate(f"send * * ask by {by}\nsend * * yes", effect, words, standing=tools, asked="Hello.")
+    assert asks.needs_consent(call)
+    assert str(asks.approvers(call)) == by
+    assert gate("send * * yes", effect, words).approvers(call) is None
+    assert gate("other * * ask by manager", effect, words).approvers(call) is None
+
+
+def test_the_audit_names_who_approved() -> None:
+    call = ToolCall("send", {"text": "Hello."})
+    people = {call_digest(call): ["slack:T1:U7", "slack:T1:U8"]}
+    asks = replace(gate("send * * ask by two managers"), approved=people)
+    by = "approver slack:T1:U7 slack:T1:U8"
+    assert asks.decided_by(call, Consent.GIVEN) == ("allowed", by)
+    assert asks.decided_by(call, Consent.REFUSED) == ("refused", by)
+    assert asks.decided_by(ToolCall("send", {}), Consent.GIVEN) == ("allowed", "asker")
+    assert asks.decided_by(call, Consent.UNASKED) == ("refused", "nobody in time")

@@ -10,6 +10,7 @@ from agent.ports.clock import Clock
 from agent.ports.tools import Tool
 from agent.ports.transcription import Transcriber
 from agent.providers.scripted import ScriptedProvider
+from agent.tool_policy import PolicyRow
 from bot.budgets.budgets import Budgets
 from bot.chat.messages import ReceivedMessages
 from bot.chat.turns.worker import TurnWorkerLimits
@@ -57,6 +58,7 @@ def answering_host(
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
     code: PythonEngine | None = None,
     hooks: Mapping[str, Hook] = NO_HOOKS,
+    rows: Sequence[PolicyRow] = (),
 ) -> AnsweringHost:
     """Return a host in a simulated process of its own, on a store that may be an earlier one's."""
     store = store or store_in_memory()
@@ -71,6 +73,7 @@ def answering_host(
         budgets=budgets,
         code=code,
         hooks=hooks,
+        rows=rows,
     )
     received = host.messages
     messages = RecordedMessages(received.admission, received.turns, received.ledger, received.clock)

@@ -7,7 +7,7 @@ from agent.machine import new_secret
 from agent.memory.documents import Documents
 from agent.ports.api_tokens import ApiTokens
 from agent.ports.clock import Clock
-from agent.ports.consents import AskedQuestions, Consents, OpenQuestions
+from agent.ports.consents import Approvals, AskedQuestions, Consents, OpenQuestions
 from agent.ports.conversations import Conversations
 from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs
@@ -76,6 +76,7 @@ from bot.schedules import feature as schedule_feature
 from bot.schedules.service import ScheduleService
 from bot.tools import feature as tool_feature
 from bot.tools.approvals import ApprovalPolicy, ApprovalService, PolicyTable
+from bot.tools.approvers import ApproverService
 from bot.tools.commands import ToolsService
 from bot.tools.mcp.source import NO_MCP_SERVERS, ToolSignIns
 from bot.tools.questions import QuestionService
@@ -103,6 +104,8 @@ class Stored(Protocol):
     def ledger(self) -> Ledger: ...
     @property
     def consents(self) -> Consents: ...
+    @property
+    def approvals(self) -> Approvals: ...
     @property
     def open_questions(self) -> OpenQuestions: ...
     @property
@@ -143,6 +146,7 @@ class ServedHost(Host):
     knowledge: KnowledgeService
     memories: MemoryService
     schedules: ScheduleService
+    approvers: ApproverService
 
 
 def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
@@ -186,7 +190,9 @@ def host_on(
     """
     audiences = connections.readers.audiences
     allowances = BudgetAllowances(allowed, store.spending, store.preferences, clock)
-    policy = policy or ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
+    policy = policy or ApprovalPolicy(
+        store.consents, store.approvals, clock, PolicyTable(store.preferences, store.audit, clock)
+    )
     ambient = ambient_on(store, model, clock, rules)
     rehearsal = ModelSwitch(ModelSettings(), ModelChoice(None, "", None, "nothing is set"), clock, lambda: 0.0)
     model_service = ModelService(models or rehearsal, store.preferences, rules.access)
@@ -224,8 +230,12 @@ def host_on(
         operates=operates,
     )
     schedules = ScheduleService(store.schedules, store.preferences, clock, operates)
+    toolbox = toolbox or Toolbox(())
+    approvers = ApproverService(
+        store.approvals, store.jobs, store.audit, toolbox, clock, turns.wake, connections.approvers
+    )
     tools = ToolsService(
-        ApprovalService(toolbox or Toolbox(()), policy, clock, turns.wake),
+        ApprovalService(toolbox, policy, clock, turns.wake, approvers),
         questions or QuestionService(store.open_questions, clock),
         asked or UserQuestions(store.asked_questions, policy.consents, clock, turns.wake),
         sign_ins,
@@ -276,6 +286,7 @@ def host_on(
         suggestions=memories,
         memories=memories,
         schedules=schedules,
+        approvers=approvers,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,

@@ -44,6 +44,7 @@ from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import LapseNote, ScheduleService
 from bot.schedules.work import LongWork
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
+from bot.tools.approvers import ApproverService
 from bot.tools.questions import QuestionService
 from bot.tools.user_questions import UserQuestions
 from bot.webhooks.config import Hook
@@ -94,7 +95,9 @@ def turns_host(
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
     spending = AdmissionControl(AdmissionRules(), ChannelEffects(store.preferences), allowances, clock)
     longer = LongWork(store.schedules, connections.schedules, clock, spending.budget_left)
-    policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock, rows))
+    policy = ApprovalPolicy(
+        store.consents, store.approvals, clock, PolicyTable(store.preferences, store.audit, clock, rows)
+    )
     questions = QuestionService(store.open_questions, clock)
     asked = UserQuestions(store.asked_questions, store.consents, clock, lambda: turns.wake())  # noqa: PLW0108 -- made below
     reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=patient_reader())
@@ -108,6 +111,9 @@ def turns_host(
     if acts is not None:
         sources.append(tools_on(store, connections.hands, clock, acts))
     toolbox = Toolbox(core, sources, policy)
+    approvers = ApproverService(
+        store.approvals, store.jobs, store.audit, toolbox, clock, lambda: None, connections.approvers
+    )
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
     ambient = ambient_on(store, judge or model, clock, AdmissionRules(access))
 
@@ -118,7 +124,7 @@ def turns_host(
         runner_on(store, model, clock),
         persona=usual,
         channel_rules=ChannelEffects(store.preferences),
-        tools=ToolUse(toolbox, policy, store.audit, questions, asked),
+        tools=ToolUse(toolbox, policy, store.audit, questions, asked, approvers),
         context=replace(WORDED, recollect=partial(recollect, store.memories, store.conversations) if earlier else None),
         readers=connections.readers,
         joins=joins,

@@ -202,8 +202,8 @@ class World(Protocol):
         """The bot's messages that everybody in the channel can read, or those in the thread of a question."""
         ...
 
-    def direct(self) -> Sequence[Page]:
-        """The bot's messages in the asker's direct messages."""
+    def direct(self, who: Who = Who.ASKER) -> Sequence[Page]:
+        """The bot's messages in the person's direct messages."""
         ...
 
     def in_secret(self) -> Sequence[Page]: ...
@@ -444,8 +444,8 @@ class SlackWorld:
         said = self.slack.state.answers(SLACK_GENERAL, None if below is None else below.id)
         return [SlackPage(message) for message in said]
 
-    def direct(self) -> Sequence[Page]:
-        return [SlackPage(message) for message in self.slack.state.answers(SLACK_DM)]
+    def direct(self, who: Who = Who.ASKER) -> Sequence[Page]:
+        return [SlackPage(message) for message in self.slack.state.answers(SLACK_DMS[who])]
 
     def in_secret(self) -> Sequence[Page]:
         return [SlackPage(message) for message in self.slack.state.answers(SLACK_SECRET)]
@@ -497,8 +497,9 @@ async def in_slack() -> AsyncGenerator[SlackWorld]:
         slack.state.user("bob")
         slack.state.channel("general")
         slack.state.channel("secret", "private")
-        slack.state.channel("ann", "im")
-        slack.state.channel("bob", "im")
+        for user, dm in SLACK_DMS.items():
+            slack.state.channel(dm.removeprefix("D0"), "im")
+            slack.state.channels[dm].members = {SLACK_PEOPLE[user], BOT_USER}
         yield SlackWorld(slack, clock)
 
 
@@ -677,8 +678,8 @@ class DiscordWorld:
         elsewhere = (*DM_OF.values(), STAFF)
         return self._said(lambda said: said["channel_id"] == below.id if below else said["channel_id"] not in elsewhere)
 
-    def direct(self) -> Sequence[Page]:
-        return self._said(lambda said: said["channel_id"] == DM_OF[BO])
+    def direct(self, who: Who = Who.ASKER) -> Sequence[Page]:
+        return self._said(lambda said: said["channel_id"] == DM_OF[DISCORD_PEOPLE[who]])
 
     def in_secret(self) -> Sequence[Page]:
         return self._said(lambda said: said["channel_id"] == STAFF)

@@ -53,11 +53,11 @@ def trace_line(call: ToolCall, result: ToolResult) -> str:
     return f"{line}, {len(result.sources)} found" if call.name == "recall" else line
 
 
-def _waiting_text(calls: Iterable[ToolCall]) -> str:
-    """Return the sentences that say what a turn waits for that was put aside."""
-    tools = ", ".join(f"`{name}`" for name in sorted({call.name for call in calls if not asks(call)}))
-    consent = reply_texts.WAITS_FOR_CONSENT.format(tools=tools) if tools else ""
-    return "\n\n".join(filter(None, [reply_texts.WAITS_FOR_PERSON if any(map(asks, calls)) else "", consent]))
+def _waiting_text(calls: Mapping[str, ToolCall], asked: Mapping[str, Sequence[str]]) -> str:
+    """Return the sentences that say what a turn waits for that was put aside. `asked`: see `events.TurnPutAside`."""
+    to_person = reply_texts.WAITS_FOR_PERSON if any(map(asks, calls.values())) else ""
+    consent = reply_texts.waits_for({id_: call.name for id_, call in calls.items() if not asks(call)}, asked)
+    return "\n\n".join(filter(None, [to_person, consent]))
 
 
 def status_line(tool: str) -> str:
@@ -147,8 +147,8 @@ class Draft:
                 self.record_results([result])
                 trace = trace_line(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, STEP_STATES[result.status], reply_texts.OUTPUTS[result.status], trace)
-            case events.TurnPutAside(calls, question):
-                self._put_aside(question, _waiting_text(calls.values()))
+            case events.TurnPutAside(calls, question, asked):
+                self._put_aside(question, _waiting_text(calls, asked))
             case events.ModelAnswered() | events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
                 pass
             case events.TurnEnded(_, text):

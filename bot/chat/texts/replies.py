@@ -58,6 +58,27 @@ WAITS_FOR_PERSON = (
     "*My language model asks this. Only the person who asked me can answer: with the button, or with their next "
     "message to me here (24 hours). Never answer with a password, key or card number.*"
 )
+WAITS_FOR_OTHERS = "*I need approval to use {tools}. I am asking {people} in direct messages (24 hours).*"
+
+
+def waits_for(tools: Mapping[str, str], asked: Mapping[str, Sequence[str]]) -> str:
+    """Return what a reply says that waits, "" if nobody is asked. `tools`: of its calls, by their ids; `asked`: see
+    `events.TurnPutAside`.
+    """
+    by_people = dict[tuple[str, ...], set[str]]()
+    for id_, tool in tools.items():
+        people = tuple(asked.get(id_, ()))
+        if people or id_ not in asked:
+            by_people.setdefault(people, set()).add(f"`{tool}`")
+    lines = [
+        (WAITS_FOR_OTHERS if people else WAITS_FOR_CONSENT).format(
+            tools=", ".join(sorted(names)), people=", ".join(map(literal, people))
+        )
+        for people, names in by_people.items()
+    ]
+    return "\n\n".join(lines)
+
+
 WAITS_FOR_ANSWER = "`{tool}` has a question for the person who asked. I wait up to nine minutes for the answer."
 ASKING_STATUS = "Waiting for an answer to {tool}…"
 STATUS_LINES = {

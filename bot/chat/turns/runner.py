@@ -149,7 +149,7 @@ class TurnRunner:
         def words() -> TurnWords:
             return UNREAD if context is None else turn_words(claim, context)
 
-        turn, audit = await self.tools.turn(claim, tools, self._limits(rule), words, self.clock)
+        turn, audit, ask_others = await self.tools.turn(claim, tools, self._limits(rule), words, self.clock)
         hooks = TurnHooks(question, self.hooks) if audit is None else TurnHooks(question, self.hooks, audit.record_hook)
         closing = Closing(Outcome.STOPPED, turn.text)
         held: list[AgentEvent] | None = [] if rule.may_be_silent else None
@@ -161,6 +161,7 @@ class TurnRunner:
             held=held,
             is_held=report.posts is not None,
             asks=not rule.is_unasked,
+            ask_others=None if rule.is_unasked else ask_others,
             turn=claim.turn,
             telemetry=self.telemetry,
             hides_text=hooks.holds_answer or (hooks.checks_answer and report.posts is not None),

@@ -1,18 +1,19 @@
 """How turns use tools: which there are, who allows a call, what is noted about it, and where a tool asks a person."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from agent.asking import ASK_USER, asks
+from agent.events import TurnPutAside
 from agent.loop import AskPerson
-from agent.messages import Elicitation, Elicited
+from agent.messages import Elicitation, Elicited, ToolCall
 from agent.ports.clock import Clock
 from agent.ports.tool_audit import ToolAudit
 from agent.ports.tools import Asker
-from agent.progress import Progress, decode
+from agent.progress import Progress, consent_key, decode
 from agent.tool_policy import CallGate, TurnWords
 from agent.toolbox.registry import Registry, Toolbox
 from agent.turn import Turn, TurnInput, TurnLimits
@@ -22,6 +23,10 @@ from bot.chat.audit import CallAudit
 
 # How long a resumed turn waits for its tools' servers: after a restart, they are just starting, too.
 SETTLE_S = 10.0
+
+
+# Asks others than the asker to approve calls for which a turn is put aside; returns the event with their names.
+AskOthers: TypeAlias = Callable[[TurnPutAside], Awaitable[TurnPutAside]]
 
 
 class TurnPolicy(Protocol):
@@ -55,6 +60,14 @@ class AskedTurns(Protocol):
         ...
 
 
+class CallApprovers(Protocol):
+    async def ask(self, claim: Claim, calls: Mapping[str, ToolCall], gate: CallGate) -> Mapping[str, Sequence[str]]:
+        """Have others asked about those of these calls, by `consent_key`, that they approve. Returns the names of whom
+        is asked about each of them, () for nobody. Raises StoreError.
+        """
+        ...
+
+
 class ToolQuestions(Protocol):
     @property
     def waiting(self) -> Collection[int]:
@@ -82,6 +95,8 @@ class ToolUse:
     """Where a tool asks the person something during a call."""
     asked: AskedTurns | None = None
     """Where the model asks the person something, for which the turn is put aside."""
+    approvers: CallApprovers | None = None
+    """Asks others than the asker for their approval."""
 
     async def prepare(
         self,
@@ -116,9 +131,9 @@ class ToolUse:
 
     async def turn(
         self, claim: Claim, tools: Registry, limits: TurnLimits, words: Callable[[], TurnWords], clock: Clock
-    ) -> tuple[Turn, CallAudit | None]:
-        """Return the claimed turn, as far as it has come, and what notes its calls; None if nothing does. `words`: see
-        `TurnPolicy.turn`. Raises StoreError.
+    ) -> tuple[Turn, CallAudit | None, AskOthers]:
+        """Return the claimed turn, as far as it has come; what notes its calls, None if nothing does; and what asks
+        others than the asker when it is put aside. `words`: see `TurnPolicy.turn`. Raises StoreError.
         """
         progress = decode(claim.progress)
         text = claim.incoming.text
@@ -129,12 +144,21 @@ class ToolUse:
         if progress.asked and self.asked is not None:
             for event in await self.asked.answers(claim, progress):
                 turn.receive(event)
+        ask_others = partial(self._ask_others, claim, gate)
         if self.audit is None:
-            return turn, None
+            return turn, None, ask_others
         audit = CallAudit(claim, self.audit, clock, tools, turn, gate)
         if progress.awaited or progress.asked:
             await audit.keep_decided()
-        return turn, audit
+        return turn, audit, ask_others
+
+    async def _ask_others(self, claim: Claim, gate: CallGate | None, put_aside: TurnPutAside) -> TurnPutAside:
+        if gate is None or self.approvers is None:
+            return put_aside
+        keys = {consent_key(id_, call): id_ for id_, call in put_aside.calls.items()}
+        calls = {key: put_aside.calls[id_] for key, id_ in keys.items()}
+        asked = await self.approvers.ask(claim, calls, gate)
+        return replace(put_aside, asked={keys[key]: names for key, names in asked.items()})
 
     def asking(self, claim: Claim) -> AskPerson | None:
         """Return how a tool asks the claim's asker something; None if none can."""

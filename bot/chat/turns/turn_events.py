@@ -20,6 +20,7 @@ from agent.events import (
     ReplyEnded,
     TextArrived,
     TurnEnded,
+    TurnPutAside,
 )
 from agent.incoming import Incoming, platform_of
 from agent.messages import ModelCall
@@ -29,6 +30,7 @@ from bot.chat.audit import CallAudit
 from bot.chat.reply.live import LiveReply
 from bot.chat.telemetry import SILENT, AgentReported, Telemetry
 from bot.chat.texts import replies as reply_texts
+from bot.chat.turns.tool_use import AskOthers
 from bot.chat.turns.turn_ports import HandleNotes
 
 log = logging.getLogger(__name__)
@@ -59,6 +61,8 @@ class ObservedEvents:
     """Whether they are held back until the answer is complete, whatever its text."""
     asks: bool = True
     """Whether a request for consent ends the holding back."""
+    ask_others: AskOthers | None = None
+    """Asks others than the asker for consent, before the reply says who is asked; None: nobody is asked."""
     turn: int = 0
     telemetry: Telemetry = SILENT
     hides_text: bool = False
@@ -91,6 +95,8 @@ class ObservedEvents:
         if isinstance(event, ModelSwitched):
             log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why.sentence)
             self.switched = self.explain(event.why)
+        if isinstance(event, TurnPutAside) and self.ask_others is not None:
+            event = await self.ask_others(event)
         if self.handles is not None and isinstance(event, HandleOpened | HandleClosed):
             await self.handles.record_event(event)
         if self.audit is not None and isinstance(event, CallStarted | CallFinished | IterationStarted | TurnEnded):

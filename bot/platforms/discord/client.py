@@ -19,6 +19,7 @@ from bot.chat.telemetry import SILENT, ConnectionClosed, ConnectionOpened, RateL
 from bot.chat.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, places, pressing
+from bot.platforms.discord.approving import DiscordApprovers
 from bot.platforms.discord.commands import CommandHandler, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
@@ -201,6 +202,7 @@ class DiscordClient(BoundedClient):
         conversations = DiscordConversations(host, settings)
         self.schedules = DiscordSchedules(self, host, members, connection, self.first_connected)
         self.events = DiscordEventPlaces(self, members, connection, self.schedules)
+        self.approvers = DiscordApprovers(self, host, members, self._servers, connection, self.schedules)
         self._reported_servers: set[int] = set()
         self.tree = CommandTree(self)
         self._intake = DiscordIntake(

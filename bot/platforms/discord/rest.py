@@ -200,6 +200,16 @@ class Rest:
         body: Payload = {"components": components, "allowed_mentions": NO_PINGS, "flags": flags}
         return await self._message("POST", _WEBHOOK, body, **_of(token))
 
+    async def send_panel(self, channel: str, components: Components, nonce: str) -> str:
+        """Post a message of components only, and return its id; as in `send`, a nonce creates one message."""
+        body: Payload = {"components": components, "allowed_mentions": NO_PINGS, "flags": IS_COMPONENTS_V2}
+        body |= {"nonce": nonce, "enforce_nonce": True}
+        return await self._message("POST", _MESSAGES, body, channel_id=channel)
+
+    async def edit_panel(self, channel: str, message: str, components: Components) -> None:
+        body: Payload = {"components": components, "allowed_mentions": NO_PINGS, "flags": IS_COMPONENTS_V2}
+        await self._call("PATCH", _MESSAGE, body, channel_id=channel, message_id=message)
+
     async def edit_answer(self, token: Token, message: str, text: str, components: Components | None = None) -> None:
         await self._call("PATCH", _ANSWER, _body(text, components=components), message_id=message, **_of(token))
 
@@ -238,6 +248,21 @@ class Rest:
             )
         ]
         return min(ours, key=int, default="")
+
+    async def with_button(self, channel: str, id_: str) -> str:
+        """Return the id of the bot's newest message with this button; "" for none of the last ones."""
+        messages = await self._history(channel, limit=LOOK_BACK)
+        ours = [
+            str(message["id"])
+            for message in messages
+            if message["author"]["id"] in self._author_ids
+            and any(
+                component.get("custom_id") == id_
+                for row in message.get("components", ())
+                for component in row.get("components", ())
+            )
+        ]
+        return max(ours, key=int, default="")
 
     async def with_files(self, channel: str, files: Collection[OutFile]) -> list[str]:
         """Return the ids of the bot's latest messages that hold exactly files of these names and sizes."""

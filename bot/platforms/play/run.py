@@ -44,6 +44,7 @@ from bot.chat.web_server import serving
 from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play import commands
+from bot.platforms.play.approving import PlayApprovers
 from bot.platforms.play.attachments import PlayFiles, attached
 from bot.platforms.play.commands import PlayCaller, PlayHost
 from bot.platforms.play.inbound import PlaySchedules, asked_by_command, mentions_bot, read_message, without_mention
@@ -154,6 +155,7 @@ async def _serve(intake: "PlayIntake", page: "PlayPage", address: str, settings:
     platforms.register_deletion(SOURCE, delete)
     platforms.ask_readers(SOURCE, PlayMembership())
     platforms.register_schedules(SOURCE, PlaySchedules(settings.zone))
+    platforms.register_approvers(SOURCE, PlayApprovers(play))
     platforms.register_names(SOURCE, channel_names)
     platforms.register_tools(SOURCE, [PostMessage(play.log)])
     platforms.register_surface(SOURCE, surface_for)

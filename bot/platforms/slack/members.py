@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Collection, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 from zoneinfo import available_timezones
@@ -73,6 +73,13 @@ class Groups:
         return GroupMembership(
             bool(in_groups & self.managers), frozenset(in_groups | (unknown & self.denied)), bool(unknown)
         )
+
+    async def manager_ids(self) -> frozenset[str]:
+        """Return the members of the groups of managers, as far as they are known now. Never raises."""
+        if not self.managers:
+            return frozenset()
+        known = await self._members(sorted(self.managers), GROUPS_MAX_AGE_S)
+        return frozenset[str]().union(*(users for users in known if users is not None))
 
     async def close(self) -> None:
         running = [task for _, task in self._tasks.values()]
@@ -310,6 +317,7 @@ class Guests:
         self._clock = clock
         self._is_listed = asyncio.Event()
         self._guests: frozenset[str] = frozenset()
+        self._admins: frozenset[str] = frozenset()
         self._listed_at = float("-inf")
 
     async def keep(self) -> None:
@@ -317,7 +325,7 @@ class Guests:
         while True:
             began = self._clock.monotonic()
             try:
-                self._guests = await self._list()
+                self._guests, self._admins = await self._list()
             except SlackError as error:
                 log.info("the workspace's guests could not be listed: %s", error)
                 pause = max(RETRY_S, error.retry_after_s)
@@ -325,6 +333,13 @@ class Guests:
                 self._listed_at, pause = began, LIST_INTERVAL_S
                 self._is_listed.set()
             await self._clock.sleep(pause)
+
+    async def admins(self) -> frozenset[str]:
+        """Return the ids of the workspace's admins when its people were last listed; none before that."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                await self._is_listed.wait()
+        return self._admins
 
     async def may_read(self, channel: str) -> bool:
         """Whether a guest may be a member of this public channel. Raises SlackError for unknown."""
@@ -346,13 +361,15 @@ class Guests:
                     return True
         return api.has_more(page)  # too many to read: unknown
 
-    async def _list(self) -> frozenset[str]:
-        """Return the ids of all guests. Raises SlackError, also after MAX_PAGES."""
-        found: set[str] = set()
+    async def _list(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the ids of all guests, and of all admins. Raises SlackError, also after MAX_PAGES."""
+        found, admins = set[str](), set[str]()
         async with aclosing(self._api.pages(Method.USERS, MAX_PAGES, limit=PAGE)) as pages:
             async for page in pages:
-                found |= {api.text(member, "id") for member in api.items(page, "members") if is_guest(self._me, member)}
+                members = api.items(page, "members")
+                found |= {api.text(member, "id") for member in members if is_guest(self._me, member)}
+                admins |= {api.text(one, "id") for one in members if _authority(self._me, one) is Authority.ADMIN}
                 if not api.has_more(page):
-                    return frozenset(found)
+                    return frozenset(found), frozenset(admins)
                 await self._clock.sleep(PAGE_PAUSE_S)
         raise SlackDown(platforms_texts.SLACK_TOO_MANY_PEOPLE)

@@ -58,6 +58,7 @@ from bot.platforms.slack.api import (
     text,
     web_client,
 )
+from bot.platforms.slack.approving import SlackApprovers
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
 from bot.platforms.slack.caller import Direct, SlackCaller
@@ -229,6 +230,8 @@ def _build_parts(
     channels = SlackChannelReader(api, me, people, places, membership, clock, budgets)
     host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
     host.platforms.register_events(me.source, SlackEventPlaces(api, me, places, clock))
+    approvers = SlackApprovers(host, api, me, people, groups, guests, membership)
+    host.platforms.register_approvers(me.source, approvers)
     host.platforms.register_channel_reader(me.source, channels)
     hands = SlackHands(api, me, people, places, membership, channels, clock, budgets)
     host.platforms.register_hands(me.source, hands)

@@ -42,6 +42,7 @@ class Audited(World):
     def runner(self) -> TurnRunner:
         policy = ApprovalPolicy(
             self.store.consents,
+            self.store.approvals,
             self.clock,
             PolicyTable(self.store.preferences, self.store.audit, self.clock, self.rows),
         )

@@ -72,7 +72,7 @@ class Hooked(World):
 
     def runner(self) -> TurnRunner:
         table = PolicyTable(self.store.preferences, self.store.audit, self.clock)
-        policy = ApprovalPolicy(self.store.consents, self.clock, table)
+        policy = ApprovalPolicy(self.store.consents, self.store.approvals, self.clock, table)
         toolbox = Toolbox([], [FixedTools((self.echo, Code()))], policy)
         runner = replace(
             super().runner(),

@@ -95,7 +95,7 @@ class CodeWorld(World):
         files = ConversationFiles(store.conversations, AttachmentReader({}), {}, store.saved_files)
         python = PythonTool(CPythonEngine(), files, RunLimits())
         table = PolicyTable(store.preferences, store.audit, self.clock, self.rows)
-        policy = ApprovalPolicy(store.consents, self.clock, table)
+        policy = ApprovalPolicy(store.consents, store.approvals, self.clock, table)
         toolbox = Toolbox((python, *self.tools), [FixedTools(tuple(self.rest))], policy)
         runner = super().runner()
         context = replace(runner.context, turn_limits=self.limits_of_turn)

@@ -32,6 +32,7 @@ from bot.tools.approvals import (
     PolicyTable,
     question_text,
 )
+from bot.tools.approvers import ApproverService
 from tests.contracts.test_consents import asks, put_aside
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.fixed_config import FakeServers
@@ -52,9 +53,13 @@ class World:
         self.clock = FastClock()
         self.store = store_in_memory() if beside is None else beside.store
         self.table = PolicyTable(self.store.preferences, self.store.audit, self.clock, fixed)
-        policy = ApprovalPolicy(self.store.consents, self.clock, self.table)
+        policy = ApprovalPolicy(self.store.consents, self.store.approvals, self.clock, self.table)
         self.toolbox = Toolbox((), [FixedTools((Echo(effect=ToolEffect.READS),))], policy)
-        self.service = ApprovalService(self.toolbox, policy, self.clock, lambda: None)
+        store = self.store
+        self.approvers = ApproverService(
+            store.approvals, store.jobs, store.audit, self.toolbox, self.clock, lambda: None, {}
+        )
+        self.service = ApprovalService(self.toolbox, policy, self.clock, lambda: None, self.approvers)
 
     async def told(self, words: str, asker: Asker = ANN, *, operates: bool = True) -> Panel:
         return await self.service.answer(asker, words, operates=operates)
@@ -175,7 +180,7 @@ async def test_a_server_that_is_away_is_told_with_a_reason_to_those_who_may_use_
     toolbox = Toolbox(
         (), [FixedTools((Echo(effect=ToolEffect.READS),))], world.service.policy, servers=FakeServers(away)
     )
-    service = ApprovalService(toolbox, world.service.policy, world.clock, lambda: None)
+    service = ApprovalService(toolbox, world.service.policy, world.clock, lambda: None, world.approvers)
     await world.says("policy set jira.* U2 * no")
     bos, anns = [(await service.answer(one, "", operates=one is ANN)).text for one in (BO, ANN)]
     assert f"- `wiki`: {tool_texts.SERVER_AWAY}" in bos

@@ -156,7 +156,7 @@ class Told(World):
         store = self.store
         tools = [RecallTool(store.memories, documents=store.documents), RememberTool(store.facts), self.echo]
         table = PolicyTable(store.preferences, store.audit, self.clock, [PolicyRow("echo", "*", "*", PolicyAnswer.YES)])
-        policy = ApprovalPolicy(store.consents, self.clock, table)
+        policy = ApprovalPolicy(store.consents, store.approvals, self.clock, table)
         return replace(
             super().runner(),
             tools=ToolUse(Toolbox(tools, policy=policy), policy),

@@ -156,7 +156,7 @@ TELLS_BEN = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hell
 def asking_first(world: World, ledger: Ledger, tool: Echo) -> TurnWorker:
     """Turns in which the tool needs its asker's consent."""
     table = PolicyTable(world.store.preferences, world.store.audit, world.clock)
-    policy = ApprovalPolicy(world.store.consents, world.clock, table)
+    policy = ApprovalPolicy(world.store.consents, world.store.approvals, world.clock, table)
     runner = replace(world.runner(), ledger=ledger, tools=ToolUse(Toolbox([tool]), policy))
     return TurnWorker(ledger, runner, world.surface, LocalNotifier(), world.clock, "worker", world.limits)
 
