@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from bot.chat.access.readers import Readers
+from bot.chat.commands.declaration import BoundCommand
 from bot.chat.core import Core
 from bot.chat.feature import Feature
 from bot.connect import texts as connect_texts
@@ -11,7 +13,6 @@ from bot.connect.settings import ConnectSettings
 
 
 def feature(core: Core, settings: ConnectSettings, new_secret: Callable[[], str]) -> Feature:
-    """From then on, what the readers of places may read includes the direct messages of connected accounts."""
     readers, admission = core.readers, core.admission
     if readers is None or admission is None:
         return Feature(name="connect", commands=[COMMAND.refusing(connect_texts.NOT_HERE)])
@@ -20,5 +21,10 @@ def feature(core: Core, settings: ConnectSettings, new_secret: Callable[[], str]
     service = ConnectService(
         core.store.preferences, core.clock, new_secret, core.platforms.schedules, admission.refusal
     )
+    return Feature(name="connect", commands=bound_commands(service, readers))
+
+
+def bound_commands(service: ConnectService, readers: Readers) -> tuple[BoundCommand, ...]:
+    """From then on, `readers` read connected accounts, too."""
     readers.accounts = service.usable
-    return Feature(name="connect", commands=[COMMAND.bound(service)])
+    return (COMMAND.bound(service),)

@@ -54,6 +54,8 @@ from bot.chat.messages import ReceivedMessages
 from bot.chat.ports import NO_BUDGETS
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.turns.worker import TurnWorker
+from bot.connect import feature as connect
+from bot.connect.service import ConnectService
 from bot.forgetting import feature as forgetting_feature
 from bot.forgetting.service import ForgetService
 from bot.knowledge import feature as knowledge_feature
@@ -263,6 +265,10 @@ def host_on(
         *budgets.bound_commands(BudgetService(rules.access, allowances, clock)),
         *channels.bound_commands(places),
         CODE_COMMAND.bound(CodeService(store.replies)),
+        *connect.bound_commands(
+            ConnectService(store.preferences, clock, new_secret, connections.schedules, admission.refusal),
+            connections.readers,
+        ),
         *forgetting_feature.bound_commands(forgetting),
         *knowledge_feature.bound_commands(knowledge),
         *memory.bound_commands(memories, PolicyService(store.facts, clock, audiences, operates)),
