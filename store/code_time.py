@@ -6,14 +6,13 @@ from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger
-from sqlmodel import Field
 
 from agent.spending import SpendingPeriod
 from store.databases.database import SqlStore, StorableText, in_order, reads, writes
-from store.schema import TableRow, metadata
+from store.schema import Field, TableRow, metadata
 
 
-class CodeTimeRow(TableRow, table=True):
+class CodeTimeRow(TableRow):
     """How long code ran for a person on a day of UTC, in milliseconds."""
 
     person: str = Field(sa_type=StorableText, primary_key=True)

@@ -4,13 +4,12 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import CheckConstraint, Index
-from sqlmodel import Field
 
 from store.databases.database import BitString, StorableText, UtcDateTime
-from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
+from store.schema import NEVER_REUSED, Field, TableRow, metadata, partial_index
 
 
-class PersonRow(TableRow, table=True):
+class PersonRow(TableRow):
     """`number` identifies the person's range of the search index. `served`: when a turn of theirs was last claimed."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
@@ -25,7 +24,7 @@ class PersonRow(TableRow, table=True):
 person: Final = metadata.tables["person"]
 
 
-class ConversationRow(TableRow, table=True):
+class ConversationRow(TableRow):
     """`summary` is for readers of `audience` only, and is cleared when the place changes its kind."""
 
     id: str = Field(sa_type=StorableText, primary_key=True)
@@ -36,7 +35,7 @@ class ConversationRow(TableRow, table=True):
 conversation: Final = metadata.tables["conversation"]
 
 
-class ParticipantRow(TableRow, table=True):
+class ParticipantRow(TableRow):
     """A person who wrote in a conversation: that makes it one of the person's threads."""
 
     conversation: str = Field(sa_type=StorableText, primary_key=True, foreign_key="conversation.id")
@@ -46,7 +45,7 @@ class ParticipantRow(TableRow, table=True):
 participant: Final = metadata.tables["participant"]
 
 
-class MessageRow(TableRow, table=True):
+class MessageRow(TableRow):
     """`person` wrote the message or, for one of the bot's, was answered. `length` counts index words, for ranking.
 
     `to_learn`: learning has yet to read it. `passed_over`: the person excluded it from learning. `taken_back`: the
@@ -90,7 +89,7 @@ class MessageRow(TableRow, table=True):
 message: Final = metadata.tables["message"]
 
 
-class EmbeddingRow(TableRow, table=True):
+class EmbeddingRow(TableRow):
     """The embedding of a message by one model (`store.search.vectors`); it is deleted with the message."""
 
     __table_args__: ClassVar[Any] = (Index("ix_embedding_model", "model", "message", "signs"),)
@@ -104,7 +103,7 @@ class EmbeddingRow(TableRow, table=True):
 embedding: Final = metadata.tables["embedding"]
 
 
-class PlaceRow(TableRow, table=True):
+class PlaceRow(TableRow):
     """An audience with documents or shared messages. `number` identifies its range of the indexes."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED

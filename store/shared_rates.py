@@ -20,15 +20,14 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger
-from sqlmodel import Field
 
 from agent.admission_terms import Rate, RateReached, Whose
 from agent.ports.shared_rates import CallRate, CallsAsked, CallsTaken
 from store.databases.database import Database, StorableText
-from store.schema import TableRow, metadata
+from store.schema import Field, TableRow, metadata
 
 
-class SharedRateRow(TableRow, table=True):
+class SharedRateRow(TableRow):
     """How often something was done recently by all processes. `name` is a hash under the database's own key; `made`
     counts by moment, and lists who wants to do more; `next`, in microseconds: when the next call is free.
     """

@@ -4,18 +4,17 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import BigInteger, Index, UniqueConstraint
-from sqlmodel import Field
 
 from agent.turn_kinds import TurnKind
 from store.databases.database import StorableText, UtcDateTime
-from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
+from store.schema import NEVER_REUSED, Field, TableRow, metadata, partial_index
 
 WAITING: Final = "waiting"
 RUNNING: Final = "running"
 DONE: Final = "done"
 
 
-class TurnRow(TableRow, table=True):
+class TurnRow(TableRow):
     """The ledger. `payload` holds what only the running turn needs; it, `progress` and `reply_ref` are cleared when the
     turn ends.
 
@@ -84,7 +83,7 @@ class TurnRow(TableRow, table=True):
 turn: Final = metadata.tables["turn"]
 
 
-class ActionRecordRow(TableRow, table=True):
+class ActionRecordRow(TableRow):
     """`drawn_from`: that of the reply of its turn."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
@@ -102,10 +101,10 @@ class ActionRecordRow(TableRow, table=True):
 action_record: Final = metadata.tables["action_record"]
 
 
-class TaskWorkspaceRow(TableRow, table=True):
+class TaskWorkspaceRow(TableRow):
     """The model's workspace during one task (seed 001); the row is deleted when the task ends."""
 
-    __tablename__ = "task_workspaces"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+    __tablename__ = "task_workspaces"
 
     task_id: int = Field(primary_key=True, foreign_key="turn.id")
     person: str = Field(sa_type=StorableText, foreign_key="person.id", index=True)
