@@ -3,7 +3,7 @@
 import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -162,7 +162,14 @@ def place_service(
         most_ambient=settings.channels.ambient_per_day,
         can_judge=can_judge,
         may_act=settings.acts.is_on,
+        sends_words=_sends_words(settings),
     )
+
+
+def _sends_words(settings: Settings) -> bool:
+    with suppress(SettingsError):  # it is reported where webhooks are sent
+        return any(row.words for row in outgoing_rows(settings.outgoing, settings.webhook_variables))
+    return False
 
 
 def ambient_service(

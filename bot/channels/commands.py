@@ -61,7 +61,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            f"{', '.join(rule.name for rule in CHANNEL_RULES)}; history or undo",
+            f"{', '.join(rule.name for rule in CHANNEL_RULES)}; undo",
             mentions=True,
         ),
     ),

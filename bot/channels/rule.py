@@ -37,6 +37,8 @@ class RuleContext:
     """The operator's limit of ambient answers a day in a channel; 0: they cannot be switched on."""
     may_act: bool = False
     """Whether the operator's settings allow the bot to act in channels at all."""
+    sends_words: bool = False
+    """Whether any of the operator's webhooks asks for questions and answers."""
     deaf: str = ""
     """Why ambient answers would not work, a sentence; "" if they do."""
     chosen: Mapping[str, str] = field(default_factory=dict[str, str])

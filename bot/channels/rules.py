@@ -434,7 +434,39 @@ ACTING: Final = ChannelRule(
     check=_check_act,
 )
 
-CHANNEL_RULES: Final = (WHO, MODELS, MODEL, INSTRUCTIONS, LANGUAGE, AMBIENT, LEARNING, KNOWLEDGE, ACTING)
+
+# Words in outgoing webhooks: their delivery reads this rule (`bot.webhooks.outgoing`).
+
+
+async def _check_webhooks(value: str, context: RuleContext) -> None:
+    if value and not context.sends_words:
+        raise Refused(channels_texts.NO_WEBHOOKS)
+
+
+def _webhooks_menu(context: RuleContext) -> Mapping[str, str]:
+    return {"off": channels_texts.WEBHOOKS_OFF, ON: channels_texts.WEBHOOKS_ON} if context.sends_words else {}
+
+
+def _announce_webhooks(_: str, after: str, who: str) -> Announcement:
+    said = channels_texts.SAID_WEBHOOKS_ON if after else channels_texts.SAID_WEBHOOKS_OFF
+    return Announcement(said.format(who=who), is_required=bool(after))
+
+
+WEBHOOKS: Final = ChannelRule(
+    name=place_rules.WEBHOOKS,
+    title="Questions and answers in webhooks",
+    usual=channels_texts.WEBHOOKS_OFF,
+    usage="`webhooks` (`on`, `off`)",
+    read=lambda words: {"on": ON}.get(plain(words)),
+    words=("on", "off"),
+    examples={"on": "let webhooks of the operator send questions and answers of this channel"},
+    shown=lambda _: channels_texts.WEBHOOKS_ON,
+    controls=(Menu(_webhooks_menu),),
+    check=_check_webhooks,
+    announcement=_announce_webhooks,
+)
+
+CHANNEL_RULES: Final = (WHO, MODELS, MODEL, INSTRUCTIONS, LANGUAGE, AMBIENT, LEARNING, KNOWLEDGE, ACTING, WEBHOOKS)
 """In the order in which `/channel` lists them."""
 
 

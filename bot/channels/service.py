@@ -174,6 +174,8 @@ class PlaceService:
     """Returns whether there is a model that judges which messages may be answered."""
     may_act: bool = False
     """Whether the bot may act in channels at all."""
+    sends_words: bool = False
+    """Whether any of the operator's webhooks asks for questions and answers."""
 
     async def context(self, source: str, channel: str, not_receiving: str = "") -> RuleContext:
         """Return the channel with its current values for this source. Raises StoreError."""
@@ -187,6 +189,7 @@ class PlaceService:
             models=self.model_service.for_everybody(),
             most_ambient=self.most_ambient,
             may_act=self.may_act,
+            sends_words=self.sends_words,
             deaf=not_receiving or ("" if self.can_judge() else channels_texts.NO_JUDGE),
         )
         values = {rule.name: await _value(rule, rules, context) for rule in CHANNEL_RULES}

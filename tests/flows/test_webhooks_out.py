@@ -49,7 +49,13 @@ async def delivering(talk: Talk[W], *rows: OutgoingRow, networks: str) -> AsyncG
                 store.jobs,
                 {
                     job_kind(each.name): DeliveryService(
-                        row=each, outbox=store.outbox, jobs=store.jobs, sender=sending, clock=clock, random=lambda: 0.5
+                        row=each,
+                        outbox=store.outbox,
+                        preferences=store.preferences,
+                        jobs=store.jobs,
+                        sender=sending,
+                        clock=clock,
+                        random=lambda: 0.5,
                     ).deliver
                 },
                 clock,

@@ -23,6 +23,7 @@ MODELS: Final = "models"
 MODEL: Final = "model"
 KNOWLEDGE: Final = "knowledge"
 ACT: Final = "act"
+WEBHOOKS: Final = "webhooks"
 
 
 def name_at(source: str, choice: str = PLACE) -> str:
@@ -78,6 +79,11 @@ class PlaceRules:
     @property
     def finds_documents(self) -> bool:
         return self.text(KNOWLEDGE) != OFF
+
+    @property
+    def sends_words(self) -> bool:
+        """Whether questions and answers may leave in the operator's webhooks."""
+        return self.text(WEBHOOKS) == ON
 
 
 def place_owner(channel: str) -> str:

@@ -34,6 +34,7 @@ def feature(
         DeliveryService(
             row=row,
             outbox=outbox,
+            preferences=core.store.preferences,
             jobs=core.store.jobs,
             sender=sender(networks, route, resolver),
             clock=core.clock,

@@ -4,7 +4,8 @@ Rules
   A job sends the oldest event of its key until none waits. One that fails holds back those behind it, and no other key;
   after its last attempt it is listed as failed, and the next one is sent.
   Each row has a worker of its own, so a receiver that hangs delays no other row.
-  The body is made for each attempt: words are those that are stored at that moment.
+  The body is made for each attempt: words are those that are stored at that moment, if the channel's managers allow
+  them then.
 """
 
 import json
@@ -20,6 +21,8 @@ from agent.outgoing import Delivery, OutgoingEvent, job_kind
 from agent.ports.clock import Clock
 from agent.ports.jobs import Jobs
 from agent.ports.outbox import Outbox
+from agent.ports.preferences import Preferences
+from bot.chat.access.place_rules import rules_at
 from bot.chat.backoff import OncePerMinute
 from bot.chat.network.guard import Target
 from bot.chat.telemetry import SILENT, Telemetry, WebhookEnd, WebhookSent
@@ -49,6 +52,7 @@ class DeliveryService:
 
     row: OutgoingRow
     outbox: Outbox
+    preferences: Preferences
     jobs: Jobs
     sender: Sender
     clock: Clock
@@ -103,7 +107,8 @@ class DeliveryService:
     async def _body(self, delivery: Delivery) -> bytes:
         data: dict[str, Json] = {**delivery.data}
         if self.row.words and delivery.turn is not None and delivery.event == OutgoingEvent.TURN_FINISHED:
-            words = await self.outbox.words(delivery.turn)
+            place = await rules_at(self.preferences, str(data["source"]), str(data["channel"]))
+            words = await self.outbox.words(delivery.turn) if place.sends_words else None
             if words is not None:
                 data |= {
                     "question": words.question[:MAX_WORDS_CHARS],

@@ -118,6 +118,7 @@ class World:
     clock: FakeClock = field(default_factory=FakeClock)
     said: list[str] = field(default_factory=list[str])
     dumb: bool = False
+    sends_words: bool = False
     asker: Asker = field(
         default_factory=lambda: Asker(
             BOSS,
@@ -139,6 +140,7 @@ class World:
             clock=self.clock,
             access=self.access,
             most_ambient=20,
+            sends_words=self.sends_words,
         )
 
     async def say(self, words: str) -> None:
@@ -270,3 +272,19 @@ async def test_a_channel_whose_models_are_all_gone_shows_its_managers_what_to_do
     await world.store.preferences.set(place_owner(CHANNEL), name_at("slack:T1"), '{"models": "openai:gone"}')
     assert "A manager of the channel can allow others with `/channel models NAME`" in await world.order("")
     assert "cannot use any of the models" not in await world.order("models all")
+
+
+async def test_words_leave_in_webhooks_only_if_a_manager_says_so_and_everybody_reads_of_it() -> None:
+    world = World()
+    assert await world.order("webhooks on") == f"no: {channels_texts.NO_WEBHOOKS}"
+    world.sends_words = True
+    world.dumb = True
+    assert (await world.order("webhooks on")).startswith("no: ")
+    assert "webhooks" not in await world.chosen()
+    world.dumb = False
+    assert channels_texts.CHOSEN_FOR_CHANNEL in await world.order("webhooks on")
+    assert (await world.chosen())["webhooks"] == "on"
+    assert "allowed sending questions and answers" in world.said[-1]
+    world.dumb = True
+    assert channels_texts.CHOSEN_FOR_CHANNEL in await world.order("webhooks off")
+    assert "webhooks" not in await world.chosen()

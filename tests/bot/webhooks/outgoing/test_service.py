@@ -1,6 +1,7 @@
 """Events are delivered at least once and in order for each key, whatever the receiver does and whoever is killed."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from agent.memory.audience import Place, TeamAudience
 from agent.memory.forgetting_plans import Everything
 from agent.outgoing import TRIED_FOR, OutgoingEvent, job_kind
 from agent.turn_records import Closing
+from bot.chat.access.place_rules import WEBHOOKS, name_at, place_owner
 from bot.chat.jobs import JobWorker
 from bot.chat.network.guard import Target, parse_target
 from bot.chat.telemetry import TelemetryEvent, WebhookEnd, WebhookSent
@@ -80,6 +82,7 @@ class Bench:
         return DeliveryService(
             row=self.row,
             outbox=self.store.outbox,
+            preferences=self.store.preferences,
             jobs=self.store.jobs,
             sender=self.receiver,
             clock=self.clock,
@@ -218,8 +221,15 @@ async def test_an_event_is_signed_typed_and_of_its_time_and_has_no_words() -> No
     assert b"quetzal" not in request.body
 
 
-async def test_words_of_a_public_channel_leave_if_the_row_says_so_and_nobody_else_s() -> None:
+async def allow_words(made: Bench, value: str | None) -> None:
+    """Store what the channel's managers chose."""
+    rules = None if value is None else json.dumps({WEBHOOKS: value})
+    await made.store.preferences.set(place_owner("channel"), name_at("test"), rules)
+
+
+async def test_words_of_a_public_channel_leave_if_its_managers_and_the_row_say_so_and_nobody_else_s() -> None:
     made = await bench(lambda _: Received(), words=True)
+    await allow_words(made, "on")
     await made.finish(said("where is the quetzal?", place=TEAM), "here" * MAX_WORDS_CHARS)
     await made.finish(said("and mine?", conversation="direct"), "there")
     await made.work_for(timedelta(seconds=1))
@@ -228,6 +238,18 @@ async def test_words_of_a_public_channel_leave_if_the_row_says_so_and_nobody_els
     assert (len(public["answer"]), public["is_cut"]) == (MAX_WORDS_CHARS, True)
     assert "question" not in direct
     assert "answer" not in direct
+
+
+@pytest.mark.parametrize("chosen", [None, "off", "yes"])
+async def test_no_words_leave_a_channel_whose_managers_do_not_allow_it_any_more(chosen: str | None) -> None:
+    made = await bench(lambda _: Received(), words=True)
+    await allow_words(made, "on")
+    await made.finish(said("where is the quetzal?", place=TEAM), "here")
+    await allow_words(made, chosen)
+    await made.work_for(timedelta(seconds=1))
+    (request,) = made.receiver.got
+    assert request.event["data"]["outcome"] == "answered"
+    assert b"quetzal" not in request.body
 
 
 async def test_what_is_forgotten_before_its_next_attempt_leaves_no_more() -> None:
