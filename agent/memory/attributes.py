@@ -68,7 +68,7 @@ from agent.memory.statements import (
     stem,
     without,
 )
-from agent.memory.succession import names_successor
+from agent.memory.succession import is_of_another_end, names_successor
 from agent.memory.told import Told
 
 # Kinds of values that stand for one: a date for a weekday, a code for a number
@@ -108,7 +108,7 @@ def differs_in_one_place(older: Told, newer: Told) -> bool:
     pair = compared(older, newer)
     if not _is_about_one_thing(pair) or _is_told_apart(pair) or _differs_in_a_second_place(pair):
         return False
-    if _is_of_an_earlier_state(pair) or _begins_with_condition(pair):
+    if _is_of_an_earlier_state(pair) or _holds_at_another_time(pair) or _is_of_one_of_several(pair):
         return False
     return differing_places(pair.older.words, pair.newer.clause, (pair.older.text, pair.newer.text)) < 2
 
@@ -484,6 +484,30 @@ def _names_another_owner(pair: Pair) -> bool:
     return _names_another(pair)
 
 
+def _is_of_one_of_several(pair: Pair) -> bool:
+    """Return whether the newer one says behind the noun that both share which one it means: "requests need one
+    approval", "requests in the billing repository need two".
+    """
+    older, newer = pair.older, pair.newer
+    shared = [word for word in (*older.subject, *older.key) if word.raw and not word.kind]
+    folded = lexicon.folded(newer.said[:READ_CHARS])
+    for word in shared[:MAX_PLACES]:
+        for found in islice(re.finditer(rf"(?<!\w){re.escape(word.raw)}s? ", folded), MAX_PLACES):
+            which = cues.BESIDE_NOUN.match(folded, found.end())
+            which = which or cues.ADJECTIVE_BEHIND.match(folded, found.end())
+            named = which["which"] if which is not None else ""
+            words = [each for each in content_of(newer.said) if each.raw and each.raw == named and tells(each)]
+            if any(not (older.mentions(each) or is_among(each, pair.keys)) for each in words):
+                return True
+    return False
+
+
+def _came_out(pair: Pair) -> bool:
+    """Return whether the newer one only tells of a release: "we run Lumen 3", "Lumen 4 is out"."""
+    older, newer = pair.older, pair.newer
+    return has_any(newer.said, (cues.CAME_OUT,)) and not (newer.is_of_speaker or has_any(older.said, (cues.CAME_OUT,)))
+
+
 def _is_told_apart(pair: Pair) -> bool:
     """Return whether one sentence is about what is ours, and the other about what is theirs, or the newer one about one
     of several: "the ticket", "the reduced ticket".
@@ -828,6 +852,9 @@ _SIGNS: Final[tuple[Callable[[Pair], bool], ...]] = (
     _exchanges_two,
     _is_about_another_thing,
     _was_an_event,
+    _is_of_one_of_several,
+    _came_out,
+    is_of_another_end,
 )
 # What a model cannot overrule that was asked about the two alone
 _EXCLUDING: Final = (

@@ -133,18 +133,18 @@ GONE: Final = compile_later(
         r"|let go"
         r"|no more|is no more|a thing of the past|tak(?:es|en|ing)? over from|took over from|died|cancell?ed"
         # German
-        r"|verlässt|ausgeschieden|ausgestiegen|ausstieg|weggang|abgang|abschied|in rente|im ruhestand|pensioniert"
-        r"|weg von"
+        r"|verlässt|ausgetreten|ausgeschieden|ausgestiegen|ausstieg|weggang|abgang|abschied|in rente|im ruhestand"
+        r"|pensioniert|weg von"
         r"|(?:ist|sind) (?:weg|raus|passé|geschichte|tot)|abgeschaltet|abgeschafft|eingestellt|abgelöst|ersetzt"
         r"|gegangen"
-        r"|aufgehört|losgeworden|rausgeflogen|entlassen|gestorben|plattgemacht|geschlossen|abgekündigt"
+        r"|aufgehört|losgeworden|rausgeflogen|entlassen|gestorben|plattgemacht|abgekündigt"
         # French
         r"|partie?s?|départ|démissionn(?:é|e|er)|retraite|abandonnée?s?|lâchée?s?|larguée?s?|virée?s?|remplacée?s?"
-        r"|arrêtée?s?|supprimée?s?|débranchée?s?|fermée?s?|décédée?|mort|dit adieu|c['’]est fini"
+        r"|arrêtée?s?|supprimée?s?|débranchée?s?|décédée?|mort|dit adieu|c['’]est fini"
         # Spanish
         r"|se fue|se ha ido|se march(?:ó|a)|marchado|salida|salió|jubil(?:ó|ado|ada|ación)|abandon(?:amos|ó|ado)"
         r"|dej(?:ó|amos|ado|é)|quitamos|quitado|elimin(?:amos|ado)|adiós a|despid(?:ió|ieron)|despedid[oa]|renunció"
-        r"|cerr(?:ó|ado)|falleció|dimitió|retirado"
+        r"|cerró|falleció|dimitió|retirado"
         # Portuguese
         r"|saí(?:da|mos)?|saiu|saíram|larg(?:ou|amos)|abandon(?:amos|ou)|demitid[oa]|demitiu|pediu demissão"
         r"|aposent(?:ou|ado|ada|adoria)|deix(?:ou|amos|ei)|encerr(?:ou|ado|ada|amos)|desativad[oa]|fechou|morreu"
@@ -152,15 +152,52 @@ GONE: Final = compile_later(
         # Italian
         r"|andat[oa] via|se n['’]è andat[oa]|dimess[oa]|dimission[ei]|in pensione|uscit[oa]|mollat[oaie]"
         r"|abbandonat[oaie]"
-        r"|lasciat[oaie]|licenziat[oa]|chius[oaie]|dismess[oaie]|eliminat[oaie]|addio a|mort[oa]"
+        r"|lasciat[oaie]|licenziat[oa]|dismess[oaie]|eliminat[oaie]|addio a|mort[oa]"
         # Dutch
         r"|vertrekt|vertrek|met pensioen|weg (?:bij|van)|afscheid|gestopt met|afgeschaft|vervangen|overleden"
         r"|ontslagen"
-        r"|uitgefaseerd|gesloten"
+        r"|uitgefaseerd"
         # Russian
         r"|уш[её]л|ушла|ушли|уволил(?:ся|ась)|уход[ае]?|отказались от|бросили|перестал[аи]?|закрыл(?:и|ся|ась)"
         r"|на пенси[юи]|убрали|расстались|умер(?:ла)?",
         r"离开|离职|辞职|辞了|退休|退了|退租|弃用|停用|换掉|不用了|走了|卖了|关了|下线|辞め|退職|卒業|離れ|やめ|退任|異動|解約|廃止|引退|去り|閉店|手放",
+    )
+)
+# A product or a law came out: what people have stays
+CAME_OUT: Final = compile_later(
+    _any_of(
+        r"came out|come out|(?:is|are|['’]s) out(?! of)|(?:was|were|is|are|been|got|has|have) (?:just |now )?"
+        r"(?:released|announced|launched)|announced|released|releases"
+        r"|ist (?:jetzt |nun |endlich |seit \w{2,20} )?(?:raus|draußen|erschienen|verfügbar)|erschienen|angekündigt"
+        r"|rausgekommen"
+        r"|est (?:sortie?|disponible)|vient de sortir|sont sorti(?:e?s)|annonc(?:é|ée|e)|ha salido|salió"
+        r"|(?:ya )?está disponible"
+        r"|anunci(?:ó|aron|ado|ada|ou|aram)|foi lançad[oa]|lançaram|saiu a|è uscit[oa]|annunciat[oa]|uitgekomen"
+        r"|is uit"
+        r"|verschenen|aangekondigd|вышел|вышла|вышло|выпустили|анонсировали",
+        "发布|推出了|上市|リリースされ|発売|公開され|出ました",
+    )
+)
+ELIDED_END: Final = compile_later(r"\bn['’](?=\w{1,40}(?: \w{1,40})? plus\b)")
+# Who leaves it, leaves what somebody is or does there: "left the company", "est partie chez un concurrent"
+WORKPLACE: Final = compile_later(
+    _any_of(
+        r"company|firm|team|job|competitors?|place|role|post|duty|duties|good"
+        r"|firma|unternehmen|stelle|posten|konkurrenz|entreprise|boîte|société|équipe|poste|concurrents?|concurrence"
+        r"|empresa|compañía|equipo|puesto|competencia|equipe|cargo|concorrente|azienda|ditta|concorrenza|bedrijf|baan"
+        r"|concurrent|компани[июя]|фирм[уые]|команд[уые]|конкурент\w{0,3}",
+        "公司|团队|会社|職場",
+    )
+)
+# Something began
+BEGUN: Final = compile_later(
+    _any_of(
+        r"start(?:ed|s|ing)|began|begun|join(?:ed|s|ing)|signed (?:up|on|with)|moved (?:in|to)"
+        r"|angefangen|begonnen|fange? .{1,40} an|eingestiegen|beigetreten|commenc(?:é|e|ons)|rejoint|débuté|intégré"
+        r"|empe(?:cé|zó|zamos|zado)|comen(?:cé|zó|zado)|incorpor(?:é|ado)|entr(?:é|ado) en|comec(?:ei|amos)"
+        r"|começ(?:ou|amos)"
+        r"|entrei|iniziato|cominciato|entrat[oa]|begonnen|gestart|начал[аи]?|устроил(?:ся|ась)|вступил[аи]?",
+        "加入|入职|开始|入社|始め",
     )
 )
 # What was said before is taken back
@@ -335,6 +372,9 @@ SUPPOSES: Final = compile_later(
         r"|als (?=(?:het|de|ik|we|wij|er|je|hij|zij|ze|mijn|onze)\b)|indien|misschien|wellicht|zouden|zou"
         r"|waarschijnlijk|mogelijk|stel dat|ik denk|eventueel"
         # What is planned, wanted or looked for is not so yet
+        r"|(?:supposed|expected|slated|likely|bound) to|road ?map|proposal|proposed|soll(?:en)?|vorschlag|idee|idea"
+        r"|l['’]idée"
+        r"|l['’]objectif|el objetivo|o objetivo|l['’]obiettivo|das ziel|the goal|план"
         r"|plan(?:ning|s|ned)? (?:to|on)|want(?:s|ed)? to|hop(?:e|es|ing) to|intend(?:s|ing)? to"
         r"|(?:would|['’]d) (?:like|love|prefer|rather)|looking (?:for|into|at|to)"
         r"|appl(?:y|ied|ying) (?:at|for|with)|interviewing (?:at|with|for)|dream(?:s|ing)? of|tempted|about to|toying"
@@ -357,7 +397,9 @@ EXCEPT: Final = compile_later(
         rf"(?:this|diese[nrms]?|ce|este|esta|est[ae]|quest[oa]|deze|neste|nesta|эт(?:от|у|о)) (?:{_DAYS_AND_MONTHS}"
         r"|понедельник|вторник|среду|четверг|пятницу|субботу|воскресенье|domingo|s[áa]bado|sabato|domenica|zaterdag"
         r"|zondag)"
-        r"|this (?:spring|summer|autumn|fall|winter|time|weekend|once|semester|term|season)|th(?:is|ese) holidays?"
+        r"|this (?:spring|summer|autumn|fall|winter|time|weekend|once|semester|term|season|year)"
+        r"|th(?:is|ese) holidays?"
+        r"|dieses jahr|cette année|este año|est[ae] ano|quest['’]anno|dit jaar|в этом году"
         r"|diese[nrsm]? (?:frühling|sommer|herbst|winter|mal|wochenende|semester)|diesmal"
         r"|cet (?:été|automne|hiver)|cette fois|ce week-end|ce printemps|est[ea] (?:verano|otoño|invierno|vez|finde)"
         r"|quest['’](?:estate|autunno|inverno)|questa volta|stavolta|dest[ae] vez|este (?:verão|outono|inverno)"
@@ -379,6 +421,20 @@ EXCEPT: Final = compile_later(
         r"|excepcionalmente|кроме|только|лишь|иногда|временно|за исключением",
         r"这次|这一次|今回|今年の夏|今度は|除了|只[有在是]|仅|偶尔|有时|临时|例外|だけ|のみ|以外|たまに|臨時",
     )
+)
+# Which one of several, behind the noun: "requests in the billing repository", "le loyer de Paul"
+BESIDE_NOUN: Final = compile_later(
+    r"(?:of|for|in|at|with|from(?= the)|von|vom|für|im|in|am|beim?|mit|de|du|des|del|da|do|di|della|dell|dello|para"
+    r"|pour|per|en|em|no|na|van|voor|bij|в|для|на|у) "
+    r"(?:(?:the|an?|our|my|der|die|das|dem|den|unser\w{0,2}|mein\w{0,2}|la|le|les|l|el|los|las|o|os|as|il|lo|gli|i|het|een)"
+    r"\s)?(?P<which>[^\W\d_][\w-]{1,40})(?=\s\S+\s)"
+)
+# In Romance languages the adjective stands there: "el menú infantil cuesta", "il corso avanzato ora è"
+ADJECTIVE_BEHIND: Final = compile_later(
+    r"(?P<which>(?!(?:now|ahora|agora|ora|adesso|maintenant|désormais|ya|já|più|ne|no|não|non|se|si|s)\b)"
+    r"[^\W\d_]{4,30}) "
+    r"(?:(?:ahora|agora|ora|adesso|maintenant|désormais|ya|já) )?"
+    rf"(?:{'|'.join(sorted(lexicon.STATE_VERBS))}|est|sont|es|está|son|están|è|sono|é|são|fica|ha|vale|costa)\b"
 )
 # For whom, with what or at which time it holds.
 QUALIFIES: Final = compile_later(
@@ -592,7 +648,7 @@ PERFECT: Final = compile_later(
         r"|(?:ho|ha|abbiamo|hanno|sono|siamo) \w{2,20}[aiu]t[oaie]|\w{3,20}(?:aram|eram|iram|aron|ieron)"
         r"|contrat(?:ou|ó)|\w{3,20}(?:али|или|яли|ели)"
     )
-    + r"|\b(?:habe|hat|haben|ist|bin|sind|heb|heeft|hebben)\b.{1,80}\b\w{0,6}ge\w{2,20}(?:t|en|d)\W{0,3}$"
+    + r"|\b(?:habe?|hat|haben|ist|bin|sind|heb|heeft|hebben)\b.{1,80}\b\w{0,6}ge\w{2,20}(?:t|en|d)\W{0,3}$"
 )
 # Somebody exchanged a thing of which they have one for another: "I switched dentists", "j'ai changé de banque"
 EXCHANGED: Final = (

@@ -9,30 +9,33 @@ other signs of `agent.memory.attributes` do not count, and the keys, which a mod
 the two share a word besides. All of this has to hold:
 
     over         a clause names the old value, a name or a value of a kind, and says that it ended, left, is replaced,
-                 was wrong, or is not so
+                 was wrong, or is not so. If only that it is or was not so, the other clause has to say what is so now
+                 of the same thing: "Ann was busy, so Ben came along" replaces nothing
     instead      another clause, or the rest of that one, names another value of its kind
-    one thing    they have related keys, share a word, or both are the speaker's
+    one thing    both say of what the value is ("design"), or nothing else ended: not "Ann left the choir, Ben sings"
     for good     nothing says that it is so for a while ("is on vacation", "until Friday"), or will be so ("will leave")
     one owner    the newer one is not about somebody else's
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Final
 
 from agent.memory import cues, lexicon
-from agent.memory.alignment import clauses_of, content_of, has_any, is_in, negates, owners_in, tells
+from agent.memory.alignment import UNSPACED, clauses_of, content_of, has_any, is_in, negates, owners_in, tells
 from agent.memory.comparison import Pair, Side, compared, is_among
 from agent.memory.restating import with_closed_codes
-from agent.memory.statements import READ_CHARS, Token, displaced_in, sentences
+from agent.memory.statements import READ_CHARS, Token, displaced_in, sentences, without
 from agent.memory.told import Told
 
 MAX_SENTENCES: Final = 3  # Of a message, in which a value and its successor are told: "Ann left. Ben leads it."
-_ENDING: Final = (
-    *(lexicon.ENDED, lexicon.CANCELLED),
-    *(cues.STOPPED, cues.LEFT, cues.GONE, cues.MISTAKEN, cues.WITHDRAWN, cues.BY_ANOTHER),
-)
+_ENDS: Final = (lexicon.ENDED, lexicon.CANCELLED, cues.STOPPED, cues.LEFT, cues.GONE, cues.ELIDED_END)
+_TAKES_BACK: Final = (cues.MISTAKEN, cues.WITHDRAWN, cues.BY_ANOTHER)
 _LONG: Final = 3  # Digits of a number that names one thing
+_TITLES: Final = frozenset(
+    {"dr", "prof", "mr", "mrs", "ms", "frau", "herr", "mme", "monsieur", "madame", "sr", "sra", "dra", "doctor"}
+)
+_HOURS: Final = frozenset({"clock", "number"})
 _NUMERIC: Final = frozenset({"number", "money", "share", "duration", "age", "code"})
 
 
@@ -45,16 +48,36 @@ def names_successor(older: Told, newer: Told) -> bool:
         return False
     clauses = [*chain.from_iterable(map(clauses_of, sentences(text)[:MAX_SENTENCES]))]
     over = [clause for clause in clauses if _is_over(clause, values, pair)]
-    if not over:
-        return False
     rest = [clause for clause in clauses if clause not in over]
-    if has_any(" ".join(rest), (*cues.ADDS, *cues.UNSURE)) or has_any(" ".join(over), (cues.WILL_BE, cues.REPORTS)):
+    if not over or has_any(" ".join(over), (cues.WILL_BE, cues.REPORTS)):
         return False
-    instead = [word for clause in rest if not negates(clause) for word in content_of(clause)]
-    instead += [word for clause in over for word in _behind_the_end(clause, values)]
-    if not any(_replaces(word, values, pair) for word in instead) or _is_of_another(pair, text):
+    if has_any(" ".join(rest), (*cues.ADDS, *cues.UNSURE)) or _is_of_another(pair, text):
         return False
-    return _is_about_one_thing(pair, values, clauses)
+    instead = [clause for clause in rest if not negates(clause) and _names_other(content_of(clause), values, pair)]
+    if not instead and not any(_names_other(_behind_the_end(clause, values), values, pair) for clause in over):
+        return False
+    is_for_good = any(_is_for_good(clause, values) for clause in over)
+    if _shares_a_word(pair, values, clauses if is_for_good else instead):
+        return is_for_good or not any(map(_is_event, instead))
+    is_one = pair.one_key or pair.related_keys or _is_of_one_number(pair, values, clauses)
+    return is_one and any(_ends_only_it(clause, values) for clause in over) and not any(map(_is_event, instead))
+
+
+def is_of_another_end(pair: Pair) -> bool:
+    """Return whether a clause of the newer one tells of the old value what ends something else, or was so once only:
+    "Ann left the choir, Ben sings now", "Ann was busy, Ben came along".
+    """
+    values = [word for word in content_of(pair.older.text) if word.is_name or word.kind]
+    values = [word for word in values if not is_among(word, pair.keys)]
+    clauses = clauses_of(pair.newer.said)
+    over = [clause for clause in clauses if _is_over(clause, values, pair)]
+    rest = [clause for clause in clauses if clause not in over]
+    instead = [clause for clause in rest if _names_other(content_of(clause), values, pair)]
+    if not over or not instead or _shares_a_word(pair, values, instead):
+        return False
+    if any(_is_for_good(clause, values) for clause in over):
+        return not any(_ends_only_it(clause, values) or _shares_a_word(pair, values, [clause]) for clause in over)
+    return all(map(_is_event, instead))
 
 
 def _message(told: Told) -> str:
@@ -80,13 +103,41 @@ def _is_over(clause: str, values: Sequence[Token], pair: Pair) -> bool:
     words = content_of(clause)
     if not any(is_in(value, words) for value in values):
         return False
-    if any(is_in(word, values) for word in _displaced(clause)):
+    if _is_for_good(clause, values) or has_any(clause, (cues.NOT_IT,)):
         return True
-    if has_any(clause, (*_ENDING, cues.NOT_IT)):
+    # What it denies or tells of the past may be about the other value
+    is_over = negates(clause) or has_any(clause, (cues.PAST_STATE,))
+    return is_over and not _names_other(words, values, pair)
+
+
+def _is_for_good(clause: str, values: Sequence[Token]) -> bool:
+    """Return whether a clause says that something ended, was exchanged or was wrong: more than that it is not so."""
+    return has_any(clause, (*_ENDS, *_TAKES_BACK)) or any(is_in(word, values) for word in _displaced(clause))
+
+
+def _ends_only_it(clause: str, values: Sequence[Token]) -> bool:
+    """Return whether a clause says nothing but that the value is over: "Ann has left", where "Ann has left the choir"
+    tells of something else. So does the hour: "I left Leeds at 7".
+    """
+    if has_any(clause, _TAKES_BACK):
         return True
-    if any(_replaces(word, values, pair) for word in words):
-        return False  # What it denies or tells of the past may be about the other value
-    return negates(clause) or has_any(clause, (cues.PAST_STATE,))
+    if not _is_for_good(clause, values):
+        return False
+    if UNSPACED.search(clause) is not None:
+        return True  # No rule tells its words apart
+    begun = cues.BEGINS_WITH_END.match(lexicon.folded(clause[:READ_CHARS]))
+    rest = clause if begun is None else clause[: begun.end()]
+    for pattern in (*_ENDS, cues.WORKPLACE):
+        rest = without(rest, pattern)
+    words = [word for word in content_of(rest) if not is_in(word, values)]
+    is_displaced = any(is_in(word, values) for word in _displaced(clause))
+    return is_displaced or not any(word.kind in _HOURS or (not word.kind and tells(word)) for word in words)
+
+
+def _is_event(clause: str) -> bool:
+    """Return whether a clause tells what happened once, and not what is so or what somebody got."""
+    happened = (lexicon.PAST, cues.HAPPENED, cues.PERFECT, cues.PAST_STATE)
+    return has_any(clause, happened) and not has_any(clause, (*cues.CHANGES, cues.GIVEN, cues.BEGUN))
 
 
 def _displaced(clause: str) -> list[Token]:
@@ -111,6 +162,10 @@ def _replaces(word: Token, values: Sequence[Token], pair: Pair) -> bool:
     return any(_are_of_one_kind(word, value) for value in values)
 
 
+def _names_other(words: Iterable[Token], values: Sequence[Token], pair: Pair) -> bool:
+    return any(_replaces(word, values, pair) for word in words)
+
+
 def _are_of_one_kind(word: Token, value: Token) -> bool:
     kinds = {word.kind, value.kind}
     if word.kind == value.kind:
@@ -120,18 +175,21 @@ def _are_of_one_kind(word: Token, value: Token) -> bool:
     return kinds <= {"", "code"}
 
 
-def _is_about_one_thing(pair: Pair, values: Sequence[Token], clauses: Sequence[str]) -> bool:
-    older = pair.older
-    if pair.one_key or pair.related_keys:
-        return True
-    known = [word for word in (*older.words, *older.key) if not is_in(word, values) and tells(word)]
-    said = [word for clause in clauses for word in content_of(clause) if not word.kind]
-    if any(is_among(word, known) for word in said):
-        return True
-    # A long number is hardly that of two things: "my extension is 218", "somebody else has 218, I have 340"
+def _shares_a_word(pair: Pair, values: Sequence[Token], clauses: Sequence[str]) -> bool:
+    """Return whether both say of what the value is: "Ann leads design", "… Ben leads design"."""
+    known = [word for word in (*pair.older.words, *pair.older.key) if not is_in(word, values) and tells(word)]
+    known = [word for word in known if not (word.kind or word.raw in _TITLES)]
+    said = [word for clause in clauses for word in content_of(clause) if not (word.kind or is_in(word, values))]
+    return any(is_among(word, known) for word in said)
+
+
+def _is_of_one_number(pair: Pair, values: Sequence[Token], clauses: Sequence[str]) -> bool:
+    """Return whether both name a number that is hardly that of two things: "my extension is 218", "somebody else has
+    218, I have 340".
+    """
     numbers = [word for word in values if word.kind in _NUMERIC and len(word.word) >= _LONG]
     is_named = any(is_in(word, content_of(clause)) for clause in clauses for word in numbers)
-    return is_named and all(has_any(text, (cues.SPEAKER, cues.OURS)) for text in (older.said, " ".join(clauses)))
+    return is_named and all(has_any(text, (cues.SPEAKER, cues.OURS)) for text in (pair.older.said, " ".join(clauses)))
 
 
 def _is_of_another(pair: Pair, text: str) -> bool:

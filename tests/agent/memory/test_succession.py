@@ -99,6 +99,58 @@ def test_an_absence_a_plan_a_report_and_what_is_somebody_elses_replace_nothing(
 
 
 @pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        # Ends something else
+        ("manager", "Our manager is Aoife.", "Aoife quit the chess club, Ravi is its captain now."),
+        ("Chefin", "Meine Chefin ist Petersen.", "Petersen ist aus dem Verein ausgetreten, Yilmaz ist jetzt Kassier."),
+        ("supplier", "We order from Brightwater.", "Brightwater cancelled the tasting, Osei comes on Tuesday."),
+        ("town", "I live in Halden.", "I left Halden at 8 and reached Norvik at 10."),
+        ("employer", "I work at Halden.", "Ravi quit Halden, he's at Norvik now."),
+        # Was so once
+        ("gym", "I train at Ironworks.", "Ironworks was packed, so I ran in Victoria Park."),
+        ("lunch place", "We eat at Rosa's.", "Rosa's was full, so we ate at Sakura."),
+        ("Anbieter", "Wir sind bei Nordnetz.", "Nordnetz war gestört, ich hab den Hotspot von Südfunk genommen."),
+        ("jefa", "Mi jefa es Rosa.", "Rosa no pudo venir, vino Julián."),
+        ("chef", "Mon chef est Karim.", "Karim n'était pas là, c'est Odette qui a signé."),
+        ("chefe", "Meu chefe é o Tiago.", "O Tiago não veio, quem assinou foi a Rita."),
+        ("dentist", "My dentist is Aoife Byrne.", "Byrne had no slot, so Ravi Rao saw me."),
+        # Holds in another place
+        ("price", "The plan is 30 dollars.", "It's not 30 dollars in Canada, it's 38."),
+        ("browser", "I use Vivaldi.", "Vivaldi doesn't show the form, Falkon does."),
+    ],
+)  # fmt: skip
+def test_the_end_of_something_else_and_what_was_so_once_replace_nothing(key: str, older: str, newer: str) -> None:
+    assert judged(key, older, newer) is not Verdict.REPLACES
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        # A release
+        ("runtime", "We run Lumen 3.", "Lumen 4 is out."),
+        ("Laufzeit", "Wir nutzen Lumen 3.", "Lumen 4 ist erschienen."),
+        ("runtime", "On est sur Lumen 3.", "Lumen 4 vient de sortir."),
+        ("版本", "我们用Lumen 3。", "Lumen 4已经发布了。"),
+        ("バージョン", "Lumen 3を使っています。", "Lumen 4がリリースされました。"),
+        # One of several
+        ("approvals", "Changes need one approval.", "Changes in the billing repository now need two approvals."),
+        ("price", "The course is 40 euros.", "The course for adults is now 60 euros."),
+        ("precio", "El menú cuesta 11 euros.", "El menú del domingo ha subido a 17 euros."),
+        ("precio", "El menú cuesta 11 euros.", "El menú infantil ahora cuesta 8 euros."),
+        # What is planned
+        ("Preis", "Die Karte kostet 50 Euro.", "Die Karte soll auf 60 Euro steigen."),
+        ("framework", "The site runs on Lumen 3.", "The roadmap has the site on Lumen 4."),
+        # Once
+        ("daily", "La daily es a las 9.", "Hoy la daily se ha movido a las 11."),
+        ("picnic", "The picnic is on May 3.", "The picnic is on May 10 this year."),
+    ],
+)  # fmt: skip
+def test_a_release_one_of_several_a_plan_and_a_single_time_replace_nothing(key: str, older: str, newer: str) -> None:
+    assert judged(key, older, newer) is not Verdict.REPLACES
+
+
+@pytest.mark.parametrize(
     ("key", "newer_key", "older", "newer"),
     [
         ("manager", "choir", "My manager is Aoife.", "Aoife left the choir, I sing with Ravi now."),
