@@ -23,10 +23,10 @@ class TokenScope(StrEnum):
     FORGET = "forget"
     """Erase what is stored."""
     POST = "post"
-    """Post texts. For services only: see PERSONAL."""
+    """Post texts. See `bot.api.posting`."""
 
 
-PERSONAL: Final = frozenset(TokenScope) - {TokenScope.POST}  # What a person's token can have
+PERSONAL: Final = frozenset(TokenScope) - {TokenScope.POST}  # What people can give to programs themselves
 
 
 def services_of(source: str) -> str:

@@ -7,6 +7,7 @@ from agent.turn_kinds import TurnKind
 from bot.api.asking import ApiAsking
 from bot.api.commands import COMMAND, PersonTokens
 from bot.api.http_api import PATH, HttpApi
+from bot.api.posting import PersonPosts
 from bot.api.settings import ApiSettings
 from bot.api.sign_in import SignIns
 from bot.api.tokens import OwnersAudit, TokenService
@@ -28,9 +29,14 @@ class Api:
 
 
 def open_api(
-    core: Core, settings: ApiSettings, models: ModelChoices, new_secret: Callable[[], str], new_id: Callable[[], str]
+    core: Core,
+    settings: ApiSettings,
+    models: ModelChoices,
+    new_secret: Callable[[], str],
+    new_id: Callable[[], str],
+    people: PersonPosts | None = None,
 ) -> Api:
-    """`new_secret`, `new_id`: as in `bot.api.tokens` and `bot.api.asking`."""
+    """`new_secret`, `new_id`: as in `bot.api.tokens` and `bot.api.asking`. `people`: see `PersonPosts`."""
     record = OwnersAudit(core.store.audit, core.clock)
     service = TokenService(core.store.api_tokens, core.clock, new_secret, record)
     if core.admission is None:
@@ -41,7 +47,7 @@ def open_api(
         name="api",
         commands=bound_commands(PersonTokens(service, settings, sign_ins)),
         kinds={TurnKind.API: TurnRule(offers_actions=False, watcher=asking.replies)},
-        routes=[HttpRoutes(PATH, HttpApi(asking))],
+        routes=[HttpRoutes(PATH, HttpApi(asking, people))],
         serving=asking.serving,
     )
     return Api(served, asking, sign_ins)

@@ -23,7 +23,7 @@ from agent.messages import Usage
 from agent.ports.api_tokens import ApiToken, TokenScope
 from bot.api import texts as api_texts
 from bot.api.asking import ApiAsking, forbidden, unavailable
-from bot.api.posting import ApiPosting, PostStatus
+from bot.api.posting import ApiPosting, PersonPosts, PostStatus
 from bot.api.replies import PendingReply
 from bot.api.tokens import bearer_of
 from bot.api.wire import (
@@ -86,6 +86,8 @@ class HttpApi:
     """The application."""
 
     asking: ApiAsking
+    people: PersonPosts | None = None
+    """Where people's tokens may post; None for nowhere."""
     keep_alive_s: float = KEEP_ALIVE_S
     _running: Counter[int] = field(default_factory=Counter[int])
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
@@ -175,7 +177,7 @@ class HttpApi:
         if len(keys) > 1:
             raise ApiError(400, api_texts.POST_KEY.format(limit=MAX_KEY_CHARS), code="invalid_idempotency_key")
         request = read_post("".join(keys), await _body(scope, receive, POST_BYTES))
-        post = await ApiPosting(self.asking).post(token, request)
+        post = await ApiPosting(self.asking, self.people).post(token, request)
         status = 202 if post.status is PostStatus.QUEUED else 201
         await _send_json(send, status, post_body(post.id, post.status, post.message))
 

@@ -9,8 +9,10 @@ NAME_TAKEN = (
     "The token was not created, because the name {name} is in use or there are already {limit} tokens. Choose another "
     "name, or revoke a token."
 )
-POST_FOR_SERVICES = (
-    "The scope post is only for services in one channel. Use --as service, and name the channel with --place."
+POST_ALONE = (
+    "A token with the scope post is for a service in one channel (--as service, and --place with a channel), or for a "
+    "person. A person's has no other scope, so that nothing that the bot told a program gets into a channel, and only "
+    "operators can create it."
 )
 NO_SUCH_TOKEN = "There is no token {name}."
 NAME_OF_MANY_TOKENS = "Several tokens are named {name}. Use a number instead: {numbers}."
@@ -102,7 +104,14 @@ NOT_CONNECTED_TO_POST = "The bot is not connected to {platform} now. Try again i
 NOT_POSTED = "The bot cannot post there: {why}"
 POST_NO_CHANNEL = "Only a token of a service in one channel can post."
 POST_KEY = "The header Idempotency-Key can be given once, with up to {limit} printable characters."
-POST_FIELD = "{name} is not supported. A post has only the field text."
+POST_FIELD = "{name} is not supported. A post has the fields text and channel."
+POST_NO_SUCH_CHANNEL = "channel must be the ID, the link or the name of a channel."
+POST_OTHER_CHANNEL = "A service's token posts only in its own channel. Leave out channel."
+POST_FOR_NOBODY = "On this bot, only tokens of services can post. An operator can change this (COGENCY_ACT)."
+POST_IN_THREAD = "A post goes into a channel, not into a thread. Name the channel."
+POST_CLOSED = "The bot may not post for people in {name}. Its managers can change this with /channel act on."
+POSTS_OF_PERSON = "The token's person has used up the {limit} posts and other acts of today."
+POSTS_IN_PLACE = "The {limit} posts and other acts of today in this channel are used up."
 POST_EMPTY = "The text of a post cannot be empty."
 POST_LONG = "The text has more than {limit:,} characters. Shorten it, or split it into several posts."
 TOKEN_SPENT = "This token has used its budget of {budget} for today (UTC)."

@@ -7,7 +7,7 @@ Rules
   An app that signed its person in replaces its secret each hour, with a refresh token that is valid once. A refresh
   token that is used again revokes the token, except for a moment in which it leads to the same secrets again.
   Each token that is made or revoked is in the audit, before anybody sees its secret.
-  Only a service in a channel can post.
+  A token that posts is a service's in a channel, or a person's without any other scope.
   People make tokens for themselves only if the operator allows it, and only with the scopes that the operator names.
 """
 
@@ -165,8 +165,8 @@ class TokenService:
         """Make a token. Raises Refused if its owner has too many, or one with this name, or cannot have its scopes; and
         StoreError.
         """
-        if TokenScope.POST in request.scopes and (request.person or not request.channel):
-            raise Refused(api_texts.POST_FOR_SERVICES)
+        if TokenScope.POST in request.scopes and not _may_post(request):
+            raise Refused(api_texts.POST_ALONE)
         secret, now = f"{PREFIX}{self.new_secret()}", self.clock.now()
         limit = MAX_OF_PERSON if request.person else MAX_OF_SERVICES
         expires = None if request.lasts is None else now + request.lasts
@@ -273,6 +273,12 @@ class TokenService:
         await self.tokens.revoke([token.id])
         await self.record(TokenAct.REVOKE, token)
         return token
+
+
+def _may_post(request: TokenRequest) -> bool:
+    if request.person:
+        return request.scopes == frozenset({TokenScope.POST}) and not request.by_person
+    return bool(request.channel)
 
 
 def _access_until(now: datetime, expires: datetime | None) -> datetime:

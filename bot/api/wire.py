@@ -146,10 +146,13 @@ def read_request(endpoint: Endpoint, body: bytes) -> ApiQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PostRequest:
-    """A text to post. `key`: the same for a request that is sent again, "" for none."""
+    """A text to post. `key`: the same for a request that is sent again, "" for none. `channel`: its id, link or name;
+    "" for that of the token.
+    """
 
     text: str
     key: str = ""
+    channel: str = ""
 
 
 def read_post(key: str, body: bytes) -> PostRequest:
@@ -159,14 +162,17 @@ def read_post(key: str, body: bytes) -> PostRequest:
     fields = _read_object(body)
     if "text" not in fields:
         raise ApiError(400, api_texts.MISSING.format(param="text"), param="text")
-    if unknown := next((name for name in fields if name != "text"), ""):
+    if unknown := next((name for name in fields if name not in {"text", "channel"}), ""):
         raise ApiError(400, api_texts.POST_FIELD.format(name=unknown[:100]), param=unknown[:100])
     text = _text(fields["text"], "text").strip()
     if not text:
         raise ApiError(400, api_texts.POST_EMPTY, param="text")
     if len(text) > MAX_POST_CHARS:
         raise ApiError(400, api_texts.POST_LONG.format(limit=MAX_POST_CHARS), param="text")
-    return PostRequest(text, key)
+    channel = _text(fields.get("channel", ""), "channel").strip()
+    if len(channel) > MAX_VALUE_CHARS:
+        raise ApiError(400, api_texts.POST_NO_SUCH_CHANNEL, param="channel")
+    return PostRequest(text, key, channel)
 
 
 def _read_object(body: bytes) -> Body:

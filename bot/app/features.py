@@ -136,7 +136,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     code = python.feature(
         core, settings.python, store.conversations, opened.reader, store.saved_files, parts.code_budget(settings, store)
     )
-    programs = open_api(core, settings.api, services.models, new_secret, new_id)
+    programs = open_api(core, settings.api, services.models, new_secret, new_id, parts.person_posts(settings.acts))
     listed = (
         conversations.feature(services.models, core.turns, who),
         forgetting.feature,

@@ -18,7 +18,9 @@ from agent.messages import ModelCall
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tools import Tool
 from agent.tools.functions import load_tools
+from bot.acts.settings import ActMode, ActSettings
 from bot.acts.tools import ACT_TOOLS
+from bot.api.posting import PersonPosts
 from bot.app import texts as app_texts
 from bot.app.from_settings import access_rules, budgets, open_models, policy_file
 from bot.app.settings import Settings
@@ -28,6 +30,7 @@ from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
 from bot.channels.service import PlaceService
 from bot.chat.access.admission import AdmissionControl
+from bot.chat.access.place_rules import OFF, ON
 from bot.chat.attachments.reading import AttachmentReader, Fetch
 from bot.chat.audiences import flowing
 from bot.chat.core import Core
@@ -335,3 +338,14 @@ def plugin_list(settings: Settings) -> PluginList:
 def plugins_in_use(settings: Settings) -> tuple[Plugin, ...]:
     """Load the installed plug-ins. Raises SettingsError if their list cannot be read."""
     return load_plugins(plugin_list(settings).folders())
+
+
+def person_posts(acts: ActSettings) -> PersonPosts | None:
+    """Return where programs may post with people's tokens; None for nowhere."""
+    if not acts.is_on:
+        return None
+
+    def is_open(chosen: str) -> bool:
+        return chosen != OFF and (chosen == ON or acts.mode is ActMode.ON)
+
+    return PersonPosts(is_open, acts.limits)

@@ -10,11 +10,15 @@ from typing import Generic
 import httpx
 import pytest
 
+from agent.memory.audience import PersonAudience
 from agent.ports.api_tokens import ApiToken, TokenScope
 from agent.providers.scripted import ScriptedProvider
+from agent.turn_kinds import TurnKind
+from bot.acts.settings import ActMode, ActSettings
 from bot.api.asking import ApiAsking
 from bot.api.http_api import PATH, HttpApi
 from bot.api.tokens import OwnersAudit, TokenRequest, TokenService
+from bot.app.parts import person_posts
 from bot.chat.audit import as_line
 from bot.chat.core import Core, PlatformAccess
 from bot.chat.http_routes import HttpRoutes, PublicSite
@@ -59,6 +63,18 @@ class Office(Generic[W]):
         issued = await self.tokens.issue(request)
         return issued.token, issued.secret.reveal()
 
+    async def persons_token(self) -> tuple[ApiToken, str]:
+        person = self.world.person(Who.ASKER)
+        request = TokenRequest(
+            name=f"script-{next(self._names)}",
+            person=person,
+            audience=PersonAudience(person),
+            source=self.world.source,
+            scopes=POST,
+        )
+        issued = await self.tokens.issue(request)
+        return issued.token, issued.secret.reveal()
+
     async def post(self, secret: str, text: object, key: str = "", **fields: object) -> httpx.Response:
         headers = {"authorization": f"Bearer {secret}"} | ({"idempotency-key": key} if key else {})
         return await self.http.post("/v1/posts", json={"text": text, **fields}, headers=headers)
@@ -68,7 +84,7 @@ class Office(Generic[W]):
 
 
 @asynccontextmanager
-async def office(open_world: OpenWorld[W], *script: str) -> AsyncGenerator[Office[W]]:
+async def office(open_world: OpenWorld[W], *script: str, acts: ActMode = ActMode.ON) -> AsyncGenerator[Office[W]]:
     model, ids = ScriptedProvider(script), count(1)
     async with open_world() as world, AsyncExitStack() as stack:
         host = answering_host(model, world.clock, store_in_memory())
@@ -79,7 +95,12 @@ async def office(open_world: OpenWorld[W], *script: str) -> AsyncGenerator[Offic
         core = Core(
             store=host.store,
             clock=world.clock,
-            platforms=PlatformAccess(schedules=host.platforms.schedules, files_now={}, events=host.platforms.events),
+            platforms=PlatformAccess(
+                schedules=host.platforms.schedules,
+                files_now={},
+                events=host.platforms.events,
+                hands=host.platforms.hands,
+            ),
             learning_model=lambda: pytest.fail("nothing is learned"),
             operates=lambda _: False,
             tool_timeout_s=1.0,
@@ -90,7 +111,10 @@ async def office(open_world: OpenWorld[W], *script: str) -> AsyncGenerator[Offic
         tokens = TokenService(
             host.store.api_tokens, world.clock, lambda: next(secrets), OwnersAudit(host.store.audit, world.clock)
         )
-        api = HttpApi(ApiAsking(core, tokens, Models(), lambda: f"{next(ids):032x}", "p"))
+        api = HttpApi(
+            ApiAsking(core, tokens, Models(), lambda: f"{next(ids):032x}", "p"),
+            person_posts(ActSettings(mode=acts, per_channel=2)),
+        )
         transport = httpx.ASGITransport(PublicSite([HttpRoutes(PATH, api)]))
         http = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url="http://bot"))
         yield Office(world, host, model, http, tokens)
@@ -144,14 +168,52 @@ async def test_a_token_that_may_not_post_there_posts_nothing(open_world: AnyWorl
             ("  ", {}),
             (7, {}),
             ("x" * 4_001, {}),
-            ("Hello", {"channel": "C2"}),
+            ("Hello", {"channel": 7}),
+            ("Hello", {"thread": "1.1"}),
             ("Hello", {"mention": ["U1"]}),
         ]
         for text, fields in wrong:
             refused = await here.post(secret, text, "", **fields)
             assert refused.status_code == 400, refused.text
         assert (await here.post(secret, "Hello", key="x" * 65)).status_code == 400
+        assert (await here.post(secret, "Hello", channel=here.world.secret)).status_code == 403
         await here.tokens.revoke("ci-2", await here.tokens.listed())
         assert (await here.post(secret, "Hello")).status_code == 401
         assert not here.posted("Hello")
         assert json.dumps(here.model.requests, default=str) == "[]"
+
+
+async def test_a_persons_token_posts_where_the_person_may_post_at_that_moment(open_world: AnyWorld) -> None:
+    async with office(open_world) as here:
+        token, secret = await here.persons_token()
+        missing = await here.post(secret, "Hello")
+        assert (missing.status_code, missing.json()["error"]["param"]) == (400, "channel")
+        posted = await here.post(secret, "The build is green.", key="a", channel=here.world.secret)
+        assert posted.status_code in {201, 202}, posted.text
+        await here.world.until(lambda: any("The build is green." in page.text for page in here.world.in_secret()))
+        turn = here.host.store.turns[-1].incoming
+        assert (turn.person.id, turn.channel, turn.kind) == (token.owner, here.world.secret, TurnKind.EVENT)
+        await here.world.leave_secret()
+        for channel in (here.world.secret, "123456", here.world.dm):
+            gone = await here.post(secret, "Hello again", channel=channel)
+            assert (gone.status_code, gone.json()["error"]["code"]) == (403, "access_denied"), gone.text
+        for number in range(2):
+            again = await here.post(secret, f"Number {number}", channel=here.world.channel)
+            assert again.status_code in {201, 202}, again.text
+        beyond = await here.post(secret, "Hello again", channel=here.world.channel)
+        assert (beyond.status_code, "2 posts" in beyond.text) == (429, True)
+        await here.world.until(lambda: here.posted("Number 1"))
+        assert not here.posted("Hello")
+        assert not here.model.requests
+
+
+async def test_a_persons_token_posts_nowhere_that_is_not_open_for_acts(open_world: AnyWorld) -> None:
+    async with office(open_world, acts=ActMode.CHANNELS) as here:
+        _, secret = await here.persons_token()
+        closed = await here.post(secret, "Hello", channel=here.world.channel)
+        assert (closed.status_code, "/channel act on" in closed.text) == (403, True), closed.text
+    async with office(open_world, acts=ActMode.OFF) as here:
+        _, secret = await here.persons_token()
+        off = await here.post(secret, "Hello", channel=here.world.channel)
+        assert (off.status_code, "COGENCY_ACT" in off.text) == (403, True), off.text
+        assert not here.posted("Hello")

@@ -131,10 +131,12 @@ async def test_a_person_gets_no_token_that_the_operator_does_not_allow(
     [(ANN.id, ""), ("", ""), (ANN.id, "C1")],
     ids=["a person", "a workspace", "a person somewhere"],
 )
-async def test_only_a_service_in_a_channel_can_post(person: str, channel: str) -> None:
+async def test_only_a_service_in_a_channel_or_a_persons_token_for_that_alone_can_post(
+    person: str, channel: str
+) -> None:
     desk, post = Desk(scopes=frozenset(TokenScope)), frozenset({TokenScope.ASK, TokenScope.POST})
     audience = PersonAudience(person) if person else TeamAudience("slack:T1")
-    with pytest.raises(Refused, match="for services in one channel"):
+    with pytest.raises(Refused, match="for a service in one channel"):
         await desk.service.issue(
             TokenRequest(name="ci", person=person, audience=audience, source="slack:T1", channel=channel, scopes=post)
         )
