@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from bot.platforms.terminal.tty import LiveDisplay, RenderedAnswer
-from tests.examples import examples
+from tests.examples import examples, one_in
 from tests.fakes.screen import FakeScreen
 
 ANSWER = """\
@@ -72,9 +72,7 @@ def shown_whole(text: str, width: int = 80) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [80, 40, 20])
-@pytest.mark.parametrize("height", [24, 5])
-@pytest.mark.parametrize("step", [1, 7, 100_000])
+@pytest.mark.parametrize(("width", "height", "step"), one_in(3, [80, 40, 20], [24, 5], [1, 7, 100_000]))
 def test_a_growing_answer_ends_up_as_if_printed_once(width: int, height: int, step: int) -> None:
     assert shown_live(ANSWER, step, width, height).text == shown_whole(ANSWER, width)
 

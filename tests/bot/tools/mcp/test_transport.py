@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from bot.tools.mcp.transport import Allowance, ConnectionStatus, Watchdog, stdio_streams
+from tests.examples import one_in
 from tests.fakes.cancelling import left_by, left_by_cancelling
 from tests.fakes.mcp_world import called, config, connected, raw
 from tests.patience import PATIENCE_S
@@ -30,8 +31,7 @@ async def one_call() -> None:
         await called(server, "echo")
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["once", "at each step from there on"])
-@pytest.mark.parametrize("work", [one_process, one_call])
+@pytest.mark.parametrize(("work", "again"), one_in(2, [one_process, one_call], [False, True]))
 def test_a_connection_that_is_cancelled_at_any_step_leaves_no_process(
     work: Callable[[], Coroutine[Any, Any, None]], again: bool
 ) -> None:
