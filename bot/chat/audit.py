@@ -18,7 +18,7 @@ from typing import Final
 from agent.doors import door_of
 from agent.events import CallFinished, CallStarted, IterationStarted, TurnEnded
 from agent.hooks.values import HookEnd, HookUse
-from agent.memory.audience import label
+from agent.memory.audience import Audience, label
 from agent.messages import Consent, Json, Keep, ResultStatus, ToolCall, ToolResult
 from agent.ports.clock import Clock
 from agent.ports.tool_audit import AuditedCall, CallEnd, ToolAudit
@@ -107,19 +107,7 @@ class CallAudit:
     async def record_hook(self, use: HookUse) -> None:
         """Record the use of a hook. Raises StoreError."""
         incoming = self.claim.incoming
-        row = AuditedCall(
-            time=self.clock.now(),
-            person=incoming.person.id,
-            channel=incoming.channel,
-            audience=label(incoming.place.audience),
-            tool=use.point,
-            arguments="",
-            effect="",
-            decision=use.end,
-            decided_by=DecidedBy.HOOK,
-            outcome=ResultStatus.FAILURE if use.end is HookEnd.FAILED else ResultStatus.SUCCESS,
-            ms=round(1000 * use.took_s),
-        )
+        row = hook_use(self.clock.now(), use, incoming.person.id, incoming.channel, incoming.place.audience)
         await self.audit.add(row, self.claim)
 
     async def keep_decided(self) -> None:
@@ -194,6 +182,23 @@ class _RunningCall:
 def _size(result: ToolResult) -> int:
     files = sum(len(file.data) for file in (*result.images, *result.files))
     return len(result.content.encode(errors="replace")) + files
+
+
+def hook_use(now: datetime, use: HookUse, person: str, channel: str, audience: Audience) -> AuditedCall:
+    """Return the row of a use of a hook."""
+    return AuditedCall(
+        time=now,
+        person=person,
+        channel=channel,
+        audience=label(audience),
+        tool=use.point,
+        arguments="",
+        effect="",
+        decision=use.end,
+        decided_by=DecidedBy.HOOK,
+        outcome=ResultStatus.FAILURE if use.end is HookEnd.FAILED else ResultStatus.SUCCESS,
+        ms=round(1000 * use.took_s),
+    )
 
 
 def policy_change(now: datetime, change: str, person: str = "", channel: str = "") -> AuditedCall:

@@ -14,12 +14,12 @@ from agent.doors import MCP_CLIENT
 from agent.errors import Refused, ToolError
 from agent.hooks.masking import Placeholders
 from agent.hooks.running import Hooks
-from agent.hooks.values import Answer, Call, HookEnd, HookPoint, HookUse, ModelRequest, Refuse
-from agent.memory.audience import PersonAudience, label
-from agent.messages import Json, JsonObject, ResultStatus
+from agent.hooks.values import Answer, Call, HookPoint, HookUse, ModelRequest, Refuse
+from agent.memory.audience import PersonAudience
+from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
-from agent.ports.tool_audit import AuditedCall, ToolAudit
-from agent.tool_policy import DecidedBy
+from agent.ports.tool_audit import ToolAudit
+from bot.chat.audit import hook_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +73,7 @@ class ClientHooks:
         return result
 
     async def _note(self, use: HookUse, person: str) -> None:
-        row = AuditedCall(
-            time=self.clock.now(),
-            person=person,
-            channel=MCP_CLIENT,
-            audience=label(PersonAudience(person)),
-            tool=use.point,
-            arguments="",
-            effect="",
-            decision=use.end,
-            decided_by=DecidedBy.HOOK,
-            outcome=ResultStatus.FAILURE if use.end is HookEnd.FAILED else ResultStatus.SUCCESS,
-            ms=round(1000 * use.took_s),
-        )
+        row = hook_use(self.clock.now(), use, person, MCP_CLIENT, PersonAudience(person))
         await self.audit.add(row)
 
 
