@@ -119,8 +119,9 @@ def audit_change(
 
 def end_call(connection: sa.Connection, id_: int, ms: int, size: int, outcome: str) -> None:
     """Store how the call of this row ended; `outcome` holds no words."""
-    connection.execute(sa.update(tool_call).where(tool_call.c.id == id_).values(ms=ms, size=size, outcome=outcome))
-    _send(connection, id_)
+    ended = sa.update(tool_call).where(tool_call.c.id == id_).values(ms=ms, size=size, outcome=outcome)
+    if connection.execute(ended.returning(outbox.HAS_ROWS)).scalar():
+        _send(connection, id_)
 
 
 def newest(connection: sa.Connection, limit: int, before: int | None = None) -> list[AuditedCall]:

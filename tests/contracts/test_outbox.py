@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, Engine, event, update
 
 from agent.admission_terms import Whose
 from agent.consents import CONSENT_TIME
@@ -254,6 +254,27 @@ async def test_a_disabled_row_stores_nothing_until_it_is_enabled_or_gets_another
     assert not await store.outbox.subscribe([replace(row, address="another")], NOW)
     await finished(store, said("three"))
     assert len(await waiting(store)) == 1
+
+
+async def test_without_rows_neither_a_turn_nor_a_call_reads_them_in_a_statement_of_its_own(store: Store) -> None:
+    reads = list[str]()
+
+    def noted(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if statement.startswith("SELECT outgoing_webhook"):
+            reads.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", noted)
+    try:
+        for number in range(2):
+            await store.ledger.accept(said("one", conversation=f"{number}"))
+            claim = await claimed(store)
+            await store.audit.end(await store.audit.add(CALL, claim), 1, 1, "success")
+            await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "!"), NOW)
+            assert bool(reads) is (number == 1)
+            await subscribed(store, "crm")
+            reads.clear()
+    finally:
+        event.remove(Engine, "before_cursor_execute", noted)
 
 
 async def test_a_row_that_left_the_file_takes_its_events_along_and_others_get_their_jobs_again(
