@@ -291,7 +291,7 @@ SCHEDULE_LEFT_SERVER = "You are no longer a member of that server."
 
 ACT_NOT_FOUND = (
     "there is no such channel, thread or message in which both this person and you are members now. A name must be "
-    "exact; a link is surer. Tell them"
+    "exact, so a link is safer. Tell them"
 )
 ACT_UNKNOWN = "the platform does not say now whether this person may do that there, so nothing was done"
 ACT_NO_RIGHT = "this person may not do that there themselves, so you may not do it for them. Tell them"
