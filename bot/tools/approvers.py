@@ -15,6 +15,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -183,11 +184,13 @@ class ApproverService:
         """
         approvals = await self.approvals.of(turn, self.clock.now())
         open_ = [each for each in approvals if each.call is not None and each.question.person.id == person]
-        if not open_:
+        platform = self.platforms.get(open_[0].question.source) if open_ else None
+        if platform is None:
             return ""
-        people = {each.person for approval in open_ for each in approval.people}
-        names = await self.audit.names_of(people)
-        asked = ", ".join(literal(names.get(each, each)) for each in sorted(people))
+        names = dict[str, str]()
+        for approval in open_:
+            names |= await self._names(platform, approval)
+        asked = ", ".join(map(literal, sorted(names.values())))
         return tool_texts.OTHERS_DECIDE.format(who=rule_words(open_[0].rule), people=asked)
 
     # Messages to approvers, by a job
@@ -269,12 +272,21 @@ class ApproverService:
         if pages == SENDING:
             pages = await platform.find(asked.person, _mark(approval))
         if pages:
-            names = await self.audit.names_of([each.person for each in approval.people])
-            await platform.update(pages[0], outcome_text(approval, names))
+            await platform.update(pages[0], outcome_text(approval, await self._names(platform, approval)))
             await self._delete(approval.question, pages[1:])
             if not await self.approvals.shown(approval.turn, approval.key, asked.person, pages[:1]):
                 await self._delete(approval.question, pages)
         await self.approvals.closed(approval.turn, approval.key, asked.person)
+
+    async def _names(self, platform: ApproverPlatform, approval: Approval) -> Mapping[str, str]:
+        """Return the names of the people who were asked or decided; the ids of those who are not known."""
+        people = [each.person for each in approval.people]
+        names = {person: person for person in people} | dict(await self.audit.names_of(people))
+        for person in [each for each in people if names[each] == each]:  # they have not written to the bot
+            with suppress(CogencyError):
+                found = await platform.approver(person, approval.rule, approval.question)
+                names[person] = person if found is None else found.person.name
+        return names
 
     async def _delete(self, question: Incoming, pages: Sequence[str]) -> None:
         for page in pages:

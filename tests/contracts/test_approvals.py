@@ -8,6 +8,7 @@ import pytest
 from agent.approvers import Approvers
 from agent.consents import APPROVAL, SENDING, Approval, ConsentOutcome
 from agent.errors import LeaseLost
+from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.memory.forgetting_plans import Everything
 from agent.messages import Consent
 from agent.progress import encode
@@ -19,12 +20,13 @@ from tests.contracts.test_consents import BOOK, LATER, SEND, UNTIL, asks, waits
 from tests.fakes.incoming import LEASE, START, said
 
 MANAGER, TWO = Approvers("manager"), Approvers("manager", 2)
+CLOSED = Place(GroupAudience("test:channel"), whole_channel=True)
 GIVEN, REFUSED = Consent.GIVEN, Consent.REFUSED
 
 
 async def requested(store: Store, rule: Approvers = MANAGER, people: tuple[str, ...] = ("mia", "tom")) -> Claim:
     """A turn of ann that is put aside for two calls, the first of which these people decide about."""
-    await store.ledger.accept(said("do both"))
+    await store.ledger.accept(said("do both", place=Place(TeamAudience("t1"), within_team="t1")))
     claim = await claimed(store)
     progress = asks(SEND, BOOK)
     await store.ledger.save(claim, progress=encode(progress))
@@ -136,6 +138,44 @@ async def test_what_was_shown_is_deleted_with_the_question_and_what_is_being_sen
     assert {job.key.split()[-1] for job in jobs if job} == {"D1/1.1", "D1/1.2"}
     lost = [job for _ in range(2) if (job := await store.jobs.claim(frozenset({APPROVAL}), "w", LATER, LEASE))]
     assert [job.payload for job in lost if job.payload] == [f'["test", "tom", "{claim.turn}.{key}"]']
+
+
+async def deleted(store: Store) -> list[str]:
+    """The messages that are to be deleted."""
+    jobs = [await store.jobs.claim(frozenset({DELETE_REPLY}), "w", LATER, LEASE) for _ in range(3)]
+    return sorted(job.key.split()[-1] for job in jobs if job is not None)
+
+
+async def test_an_edited_question_asks_anew_and_what_was_shown_is_deleted(store: Store) -> None:
+    claim = await requested(store)
+    key = (await only(store, claim)).key
+    await store.approvals.shown(claim.turn, key, "mia", ["D1/1.1"])
+    asked = claim.incoming
+    assert await store.ledger.amend(asked.source, asked.channel, asked.message_id, "do neither")
+    assert await store.approvals.of(claim.turn, LATER) == []
+    assert await store.approvals.decide(claim.turn, key, "mia", GIVEN, LATER) is not ConsentOutcome.GOES_ON
+    assert await store.consents.decided(claim.turn) == {}
+    assert await deleted(store) == ["D1/1.1"]
+
+
+async def test_a_deleted_question_is_decided_by_nobody(store: Store) -> None:
+    claim = await requested(store)
+    key = (await only(store, claim)).key
+    asked = claim.incoming
+    assert await store.ledger.withdraw(asked.source, asked.channel, asked.message_id, LATER)
+    told = await store.approvals.decide(claim.turn, key, "mia", GIVEN, LATER)
+    assert told in (ConsentOutcome.OVER, ConsentOutcome.NOT_THEIRS)
+    assert await store.approvals.waiting("mia", LATER) == []
+
+
+async def test_a_place_that_fewer_people_read_asks_anew_too(store: Store) -> None:
+    claim = await requested(store)
+    key = (await only(store, claim)).key
+    await store.approvals.shown(claim.turn, key, "mia", ["D1/1.1"])
+    asked = claim.incoming
+    await store.ledger.restrict_place(asked.source, asked.channel, CLOSED, LATER)
+    assert await store.approvals.of(claim.turn, LATER) == []
+    assert await deleted(store) == ["D1/1.1"]
 
 
 async def test_a_forgotten_approver_leaves_neither_a_row_nor_a_reason_nor_a_message(store: Store) -> None:

@@ -20,7 +20,18 @@ from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_world import ANN
 from tests.fakes.one_turn import Echo
 from tests.fakes.telling_model import ALLOW, REFUSE, says
-from tests.flows.worlds import SLACK_OTHER, WORLDS, AnyWorld, DiscordWorld, Page, SlackWorld, Who, World
+from tests.flows.worlds import (
+    SLACK_OTHER,
+    WORLDS,
+    AnyWorld,
+    DiscordPage,
+    DiscordWorld,
+    Page,
+    SlackPage,
+    SlackWorld,
+    Who,
+    World,
+)
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -187,3 +198,23 @@ async def test_where_nobody_can_be_asked_the_call_does_not_run_and_the_answer_go
         await here.ended()
         assert (here.tool.said, here.texts()) == ([], [NOT_DONE])
         assert not here.shown()
+
+
+async def test_a_denial_with_a_reason_reaches_the_model_which_knows_whose_words_it_is(open_world: AnyWorld) -> None:
+    async with approval(open_world) as here, here.running():
+        page = await here.asked()
+        if isinstance(here.world, SlackWorld) and isinstance(page, SlackPage):
+            slack = here.world.slack
+            await slack.click(SLACK_OTHER, page.message, tool_texts.DENY_WITH_REASON)
+            await slack.until(lambda: slack.state.views)
+            await slack.fill_in(SLACK_OTHER, slack.state.views[-1], reason={"value": "Not before noon."})
+        elif isinstance(here.world, DiscordWorld) and isinstance(page, DiscordPage):
+            fake = here.world.fake
+            pressed = await fake.press(ANN, page.message, tool_texts.DENY_WITH_REASON)
+            await here.world.until(lambda: pressed.window)
+            await fake.fill_in(ANN, pressed.window, page.message, reason="Not before noon.")
+        await here.ended()
+        assert (here.tool.said, here.texts()) == ([], [NOT_DONE])
+        told = here.model.requests[-1][-1].text
+        assert "The person who denied it is not the one who asked." in told
+        assert "Not before noon." in told

@@ -18,6 +18,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
 from bot.platforms.play.run import WRONG_TOKEN
 from bot.setup.browser import open_browser
+from bot.tools.texts import DENIAL_TITLE, DENY_WITH_REASON
 from store.engine import open_store
 from tests.fakes.play_people import PlayPage, Told, labels, playing
 from tests.fakes.telling_model import ALLOW as ALLOW_ONCE
@@ -92,6 +93,27 @@ async def test_a_tool_that_others_notice_runs_once_its_asker_has_allowed_it(tmp_
         posted = await ben.shown("Lunch at noon.")
         assert (posted["channel"], posted["note"]) == ("general", "posted for Ann")
         await ann.shown("Posted in #general")
+
+
+async def test_a_person_approves_what_another_asked_for_or_denies_it_with_a_reason(tmp_path: Path) -> None:
+    rows = tmp_path / "tool-policy.txt"
+    rows.write_text("post_message * * ask by manager\n")
+    async with playing(tmp_path, COGENCY_TOOL_POLICY=str(rows)) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        for number, (label, filled) in enumerate({ALLOW_ONCE: {}, DENY_WITH_REASON: {"reason": "Too early."}}.items()):
+            await ben.say("general", f'@Cogency use post_message {{"channel": "general", "text": "Lunch {number}."}}')
+            await ann.shown("I am asking Ann in direct messages")
+            asked = await ann.first(lambda one, words=f"Lunch {number}.": one["panel"] and words in one["html"])
+            assert asked["channel"] == "dm-ann"
+            assert "Ben needs your approval" in asked["html"]
+            assert not ben.with_words("needs your approval")
+            told = await ann.press(asked, label)
+            if filled:
+                assert told["window"]["title"] == DENIAL_TITLE
+                await ann.press(asked, label, filled=filled)
+        await ben.shown("Lunch 0.")
+        await ann.shown("denied by Ann")
+        assert not [one for one in ben.there("general") if one["note"] == "posted for Ben" and "Lunch 1" in one["html"]]
 
 
 TRIED = {

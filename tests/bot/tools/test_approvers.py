@@ -131,7 +131,7 @@ async def test_managers_are_shown_the_call_and_the_first_decision_counts_and_all
     await world.work()
     for person in (MIA, TOM):
         assert world.messages(person) == [
-            tool_texts.OUTCOMES["GIVEN"].format(tool="echo", asker="Test:Ann", people=TOM)
+            tool_texts.OUTCOMES["GIVEN"].format(tool="echo", asker="Test:Ann", people="Test:Tom")
         ]
 
 
