@@ -359,7 +359,7 @@ def _reason(approval: Approval | None) -> str:
 def _deciding(approvals: Sequence[Approval]) -> Mapping[str, Sequence[str]]:
     """Return who decided about calls in place of their asker, by `call_digest`."""
     return {
-        each.key.partition("-")[2]: [one.person for one in each.people if one.consent is not Consent.NOT_NEEDED]
+        each.key.partition("-")[2]: [one.person for one in each.people if one.consent is each.consent]
         for each in approvals
     }
 

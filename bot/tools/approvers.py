@@ -111,21 +111,26 @@ class ApproverService:
         platform = self.platforms.get(question.source)
         if platform is None:
             return ()
-        found, asker = list[Approver](), question.person.id
+        found = list[Approver]()
         known: Sequence[str] = ()
         if not rule.person:
             known = await self.approvals.known_people(question.source, MAX_CHECKED)
         try:
             async with asyncio.timeout(FIND_S):
                 named = [rule.person] if rule.person else await platform.candidates(rule, question)
-                for person in [each for each in dict.fromkeys([*named, *known]) if each != asker][:MAX_CHECKED]:
-                    if (approver := await platform.approver(person, rule, question)) is not None:
-                        found.append(approver)
-                    if len(found) == MAX_APPROVERS:
+                people = [each for each in dict.fromkeys([*named, *known]) if each != question.person.id]
+                for first in range(0, min(len(people), MAX_CHECKED), MAX_APPROVERS):
+                    checking = [platform.approver(each, rule, question) for each in people[first:][:MAX_APPROVERS]]
+                    for answer in await asyncio.gather(*checking, return_exceptions=True):
+                        if isinstance(answer, BaseException):
+                            _log_unknown(answer)
+                        elif answer is not None:
+                            found.append(answer)
+                    if len(found) >= MAX_APPROVERS:
                         break
         except (CogencyError, TimeoutError) as error:
-            log.warning("not everybody who may approve a call could be found: %r", error)
-        return found
+            _log_unknown(error)
+        return found[:MAX_APPROVERS]
 
     # Decisions
 
@@ -215,10 +220,12 @@ class ApproverService:
                     await self._serve(platform, approval, each, now)
                 except CogencyError as error:  # the others are still served
                     failures.append(error)
-        if failures:
-            raise failures[0]
         if any(approval.call is not None for approval in approvals):
+            for failure in failures:  # it is tried again with the next look
+                log.warning("turn %s: an approver could not be served: %s", job.key, failure)
             await self._again(job, now + timedelta(seconds=CHECK_S))
+        elif failures:
+            raise failures[0]
 
     async def _again(self, job: Job, at: datetime) -> None:
         await self.jobs.schedule(APPROVAL, job.key, job.payload, at)
@@ -319,6 +326,13 @@ class ApproverService:
         deny = PanelAction(tool_texts.REFUSE, f"{REFUSE} {name}", danger=True, typed=TYPED_NO)
         because = PanelAction(tool_texts.DENY_WITH_REASON, f"{REFUSE} {name}", danger=True, form=DENIAL_FORM)
         return Panel(approver_text(approval, call, effect, reads=approver.reads), (allow, deny, because))
+
+
+def _log_unknown(error: BaseException) -> None:
+    """Raises an error that says more than that something is not known now."""
+    if not isinstance(error, CogencyError | TimeoutError):
+        raise error
+    log.warning("not everybody who may approve a call could be found: %r", error)
 
 
 def _mark(approval: Approval) -> str:

@@ -335,3 +335,38 @@ def test_what_a_call_would_send_stands_in_a_block_of_code_that_no_platform_ends_
     inside = shown.split("```")[1].strip("\n")
     assert is_exact_in_code(inside)
     assert inside.replace("\u2060", "") == value
+
+
+@pytest.mark.parametrize("by", ["U2", "<@U2>", "slack:T1:U2"])
+async def test_an_approver_may_be_named_as_their_platform_does_and_tools_and_the_table_show_who_it_is(by: str) -> None:
+    world = World()
+    await world.says(f"policy set echo * * ask by {by}")
+    assert world.rows() == ["echo * * ask by slack:T1:U2"]
+    assert "`echo * * ask by slack:T1:U2`" in await world.says("policy")
+    who = tool_texts.ASKS_OTHERS.format(who=tool_texts.APPROVING["person"])
+    assert f"- `echo` (*{who}*)" in await world.says("")
+    await world.says("policy set echo * * ask by two managers")  # of the same tools, people and place
+    assert world.rows() == ["echo * * ask by two managers"]
+    (changed, again) = await world.audited()
+    assert (changed.arguments, again.arguments) == (
+        "set echo * * ask by slack:T1:U2",
+        "set echo * * ask by two managers",
+    )
+
+
+@pytest.mark.parametrize("by", ["@bo", "employee", "two U2", "", "manager and admin"])
+async def test_an_approver_who_is_unclear_changes_nothing(by: str) -> None:
+    world = World()
+    told = await world.told(f"policy set echo * * ask by {by}")
+    assert told.refused
+    assert told.text.startswith("Nothing changed")
+    assert world.rows() == []
+
+
+async def test_rows_with_and_without_approvers_are_read_back_from_the_database() -> None:
+    world = World()
+    for row in ("echo * * yes", "send * * ask by manager", "pay * * ask by two channel-managers"):
+        await world.says(f"policy set {row}")
+    beside = World(beside=world)
+    await beside.table.read()
+    assert beside.rows() == world.rows() != []
