@@ -52,6 +52,7 @@ from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import conversation, message, person
 from store.model_calls import model_call
 from store.outbox import delivery
+from store.polls import poll_vote
 from store.preferences import preference
 from store.replies import verdict
 from store.schedule_table import schedule
@@ -155,7 +156,7 @@ def is_known(connection: sa.Connection, who: str) -> bool:
             open_question.c.person,
             approval.c.person,
         ),
-        *(verdict.c.person, installation.c.installer, saved_file.c.person, delivery.c.person),
+        *(verdict.c.person, poll_vote.c.person, installation.c.installer, saved_file.c.person, delivery.c.person),
     )
     has_preferences = sa.exists().where(preference.c.owner == who, preference.c.value != plans.PAUSED)
     has_documents = sa.exists().where(selection.documents_of(plans.Everything(who)))
@@ -528,6 +529,11 @@ def _itself(subject: PersonSubject) -> Rows:
     return Rows(query, person.c.number, _each(_person))
 
 
+def _votes(subject: PersonSubject) -> Rows:
+    query = sa.select(poll_vote, poll_vote.c.turn.label(PAGED_BY)).where(poll_vote.c.person == subject.id)
+    return Rows(query, poll_vote.c.turn, _each(lambda row: {"choice": row["choice"] + 1}))
+
+
 def _accounts(subject: PersonSubject) -> Rows:
     query = sa.select(tool_account, tool_account.c.server.label(PAGED_BY)).where(tool_account.c.person == subject.id)
     return Rows(query, tool_account.c.server, _each(lambda row: {"server": row["server"]}))
@@ -646,6 +652,7 @@ _OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "approvals": _approvals,
     "open_questions": _questions,
     "verdicts": _verdicts,
+    "votes": _votes,
     "accounts": _accounts,
     "spending": _spending,
     "code_time": _code_time,

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from agent.memory.audience import Place
+from agent.ports.acts import Poll
 from agent.ports.tools import ToolContext
 
 
@@ -22,6 +23,7 @@ class ActRight(StrEnum):
     POST = "post"
     REACT = "react"
     PIN = "pin"
+    POLL = "poll"
     CHANGE = "change"
     """Edit or delete a post that the bot made for them."""
 
@@ -52,8 +54,22 @@ class Posted:
     missing: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class NewPoll:
+    """`hours`: for how long people may vote."""
+
+    question: str
+    options: tuple[str, ...]
+    hours: int
+
+
 class Hands(Protocol):
     """The bot's hands on one platform. Every method raises ToolError with a sentence for the model."""
+
+    @property
+    def counts_polls(self) -> bool:
+        """Whether the platform counts votes and closes polls itself; if not, `agent.ports.acts.Polls` does."""
+        ...
 
     async def find(self, where: str, right: ActRight, context: ToolContext) -> ActTarget:
         """Find a channel or thread by an id, a link, a name, "" (this channel) or "thread" (this thread)."""
@@ -77,6 +93,14 @@ class Hands(Protocol):
         """Post messages. `mentioned`: the only people whom they notify, ids by names. The same `key` posts nothing
         twice where the platform can tell.
         """
+        ...
+
+    async def post_poll(self, target: ActTarget, poll: NewPoll, key: str, context: ToolContext) -> Posted:
+        """Post a poll, which notifies nobody. `key`: as for `post`."""
+        ...
+
+    async def end_poll(self, target: ActTarget, poll: Poll | None) -> None:
+        """Close the poll that a message shows. `poll`: with its votes, if the bot counts them."""
         ...
 
     async def edit(self, target: ActTarget, message: str) -> None:

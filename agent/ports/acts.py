@@ -28,7 +28,35 @@ class ActLimits:
     place: int
 
 
-class Acts(Protocol):
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """A poll that the bot counts. `counts`: the votes for each of the `options`; () before anyone could vote."""
+
+    question: str
+    options: tuple[str, ...]
+    counts: tuple[int, ...] = ()
+    closed: bool = False
+
+
+class Polls(Protocol):
+    """The polls that the bot counts itself, each found by its message: by the source, the channel and the page."""
+
+    async def poll(self, source: str, channel: str, page: str) -> Poll | None:
+        """Return the poll with its votes; None if there is none (any more)."""
+        ...
+
+    async def vote(self, source: str, channel: str, page: str, person: str, choice: int) -> Poll | None:
+        """Count a person's vote in place of their earlier one, unless the poll is closed or has no such option. Return
+        the poll; None if there is none (any more).
+        """
+        ...
+
+    async def close_poll(self, source: str, channel: str, page: str) -> Poll | None:
+        """Close the poll and return it; None if there is none (any more)."""
+        ...
+
+
+class Acts(Polls, Protocol):
     """The posts that the bot made for people by tools, and the counts of acts."""
 
     async def charge(self, person: str, place: str, limits: ActLimits, now: datetime) -> ActLimit | None:
@@ -43,8 +71,11 @@ class Acts(Protocol):
         """
         ...
 
-    async def record(self, posted: Incoming, text: str, pages: Sequence[str], now: datetime) -> None:
+    async def record(
+        self, posted: Incoming, text: str, pages: Sequence[str], now: datetime, poll: Poll | None = None
+    ) -> None:
         """Store a post of the bot, as the reply to `posted`, with the messages that show it; once for each event id.
+        `poll`: the one that it shows, if the bot counts its votes.
 
         What was forgotten under this id is not stored again.
         """

@@ -13,20 +13,24 @@ Rules
   which it stands becomes no conversation with the bot. Only its asker can have it changed or deleted.
 """
 
+import json
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from agent.errors import StoreError, ToolError
 from agent.incoming import Incoming, person_source
-from agent.memory.audience import WIDE, may_flow, may_flow_from
+from agent.jobs import Job
+from agent.memory.audience import WIDE, GroupAudience, Place, may_flow, may_flow_from
 from agent.memory.forgetting_plans import Deleted
 from agent.messages import JsonObject, Provenance
-from agent.ports.acting import ActRight, ActTarget, Hands
-from agent.ports.acts import ActLimit, Acts
+from agent.ports.acting import ActRight, ActTarget, Hands, NewPoll
+from agent.ports.acts import ActLimit, Acts, Poll
 from agent.ports.clock import Clock
 from agent.ports.forgetting import Forgetting
+from agent.ports.jobs import Jobs
 from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
 from agent.ports.tools import ToolContext, ToolOutput
@@ -41,6 +45,10 @@ from bot.chat.reply.link_addresses import show_addresses
 log = logging.getLogger(__name__)
 
 MAX_MESSAGES: Final = 4  # For one post: more would fill a channel
+MIN_OPTIONS: Final = 2
+POLL_HOURS: Final = 24
+CLOSE_POLL: Final = "close_poll"  # The kind of job that closes a poll; its payload is its source, channel and page
+NOWHERE: Final = Place(GroupAudience("none"))  # Of what is closed, where nothing is read
 _NOBODY: Final[Mapping[str, str]] = {}
 _FOR_PEOPLE: Final = frozenset({TurnKind.SCHEDULED, TurnKind.WORK, TurnKind.API})  # Besides those who wait
 
@@ -55,6 +63,7 @@ class ActService:
     replies: Replies
     forgetting: Forgetting
     preferences: Preferences
+    jobs: Jobs
     clock: Clock
 
     async def post(self, args: JsonObject, context: ToolContext) -> ToolOutput:
@@ -81,6 +90,47 @@ class ActService:
             )
         shown = text if not posted.missing else "\n\n".join(messages[: len(posted.pages)])
         return _output(await self._store(target, shown, posted.pages, context, done), context)
+
+    async def create_poll(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands, question = self._hands(context), _text(args, "question")
+        listed = args["options"]
+        options = tuple(dict.fromkeys(str(each).strip() for each in listed)) if isinstance(listed, list) else ()
+        if len(options) < MIN_OPTIONS or not all(options):
+            raise ToolError(texts.FEW_OPTIONS, ours=True)
+        target = await hands.find(str(args.get("where", "")).strip(), ActRight.POLL, context)
+        text = await self._checked("\n".join([question, *(f"- {option}" for option in options)]), target, context)
+        hours = args.get("hours")
+        poll = NewPoll(question, options, hours if isinstance(hours, int) else POLL_HOURS)
+        await self._charge(target, context)
+        posted = await hands.post_poll(target, poll, _key(context), context)
+        done = texts.POLL_POSTED.format(link=posted.link, hours=poll.hours)
+        counted = None if hands.counts_polls else Poll(question, options)
+        told = await self._store(target, text, posted.pages, context, done, counted)
+        if counted is not None:
+            end = json.dumps([person_source(context.person.id), target.channel, posted.pages[0]])
+            closes = self.clock.now() + timedelta(hours=poll.hours)
+            await self.jobs.schedule(CLOSE_POLL, end, end, closes, person=context.person.id)
+        return _output(told, context)
+
+    async def close_poll(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands = self._hands(context)
+        target = await hands.find_message(str(args["message"]), ActRight.CHANGE, context)
+        post = await self._own_post(target, context)
+        poll = await self.acts.close_poll(post.source, post.channel, target.page)
+        if poll is None and not hands.counts_polls:
+            raise ToolError(texts.NO_POLL, ours=True)
+        await hands.end_poll(target, poll)
+        return _output(texts.POLL_CLOSED, context)
+
+    async def close_due(self, job: Job) -> None:
+        """Close the poll of a job. Raises StoreError, and ToolError where its platform is not there now."""
+        source, channel, page = json.loads(job.payload)
+        poll = await self.acts.close_poll(source, channel, page)
+        if poll is None:
+            return  # it was forgotten
+        if (hands := self.hands.get(source)) is None:
+            raise ToolError(texts.NO_PLATFORM)
+        await hands.end_poll(ActTarget(channel, NOWHERE, "", "", message=page, page=page), poll)
 
     async def edit(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         hands, text = self._hands(context), _text(args, "text")
@@ -176,7 +226,13 @@ class ActService:
     # What is stored
 
     async def _store(
-        self, target: ActTarget, text: str, pages: Collection[str], context: ToolContext, done: str
+        self,
+        target: ActTarget,
+        text: str,
+        pages: Collection[str],
+        context: ToolContext,
+        done: str,
+        poll: Poll | None = None,
     ) -> str:
         """Store a post as it is shown now; return what to tell about it."""
         name, now = _key(context), self.clock.now()
@@ -195,7 +251,7 @@ class ActService:
             kind=TurnKind.ACT,
         )
         try:
-            await self.acts.record(posted, text, [*pages], now)
+            await self.acts.record(posted, text, [*pages], now, poll)
         except StoreError as error:
             log.warning("a post that a tool made could not be stored: %s", error)
             return texts.UNSTORED.format(done=done)

@@ -13,6 +13,12 @@ REPLIED_LINK: Final = "The link of the message to reply to."
 MARKDOWN: Final = "Markdown."
 WHERE: Final = '"#name", a link or "thread"; default: this channel.'
 
+POLL: Final = "Post a poll in which each person has one vote."
+END_POLL: Final = "Close a poll that the bot posted for this person."
+POLL_POSTED: Final = "The poll was posted: {link}. It closes in {hours} h."
+POLL_CLOSED: Final = "The poll was closed."
+NO_POLL: Final = "that message shows no poll of yours"
+FEW_OPTIONS: Final = "a poll needs two or more different options"
 POSTED: Final = "Posted: {link}"
 PARTLY: Final = "Only the first {count} of {total} messages were posted ({link}), because {why}. Say so."
 REACTED: Final = "The reaction was added."

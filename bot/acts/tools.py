@@ -12,9 +12,19 @@ from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
 from bot.acts import texts
 from bot.acts.service import ActService
 
-ACT_TOOLS: Final = ("post_message", "add_reaction", "pin_message", "edit_post", "delete_post")
+ACT_TOOLS: Final = (
+    "post_message",
+    "add_reaction",
+    "pin_message",
+    "edit_post",
+    "delete_post",
+    "create_poll",
+    "close_poll",
+)
 MAX_TEXT: Final = 12_000
 MAX_LINK: Final = 500
+MAX_POLL_HOURS: Final = 24 * 30
+_WHERE: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_LINK, "description": texts.WHERE}
 _LINK: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_LINK, "description": texts.ITS_LINK}
 _TEXT: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_TEXT, "description": texts.MARKDOWN}
 
@@ -43,7 +53,7 @@ def act_tools(service: ActService) -> tuple[ActTool, ...]:
             texts.POST,
             _schema(
                 text=_TEXT,
-                where={"type": "string", "maxLength": MAX_LINK, "description": texts.WHERE},
+                where=_WHERE,
                 reply_to=_LINK | {"description": texts.REPLIED_LINK},
                 required=["text"],
             ),
@@ -64,6 +74,19 @@ def act_tools(service: ActService) -> tuple[ActTool, ...]:
         ActTool(
             "edit_post", texts.EDIT, _schema(message=_LINK, text=_TEXT, required=["message", "text"]), service.edit
         ),
+        ActTool(
+            "create_poll",
+            texts.POLL,
+            _schema(
+                question={"type": "string", "maxLength": 300},
+                options={"type": "array", "items": {"type": "string", "maxLength": 100}, "minItems": 2, "maxItems": 10},
+                where=_WHERE,
+                hours={"type": "integer", "minimum": 1, "maximum": MAX_POLL_HOURS},
+                required=["question", "options"],
+            ),
+            service.create_poll,
+        ),
+        ActTool("close_poll", texts.END_POLL, _schema(message=_LINK, required=["message"]), service.close_poll),
         ActTool(
             "delete_post",
             texts.DELETE,

@@ -137,6 +137,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         core, settings.python, store.conversations, opened.reader, store.saved_files, parts.code_budget(settings, store)
     )
     programs = open_api(core, settings.api, services.models, new_secret, new_id, parts.person_posts(settings.acts))
+    acts = open_acts(core, settings.acts)
     listed = (
         conversations.feature(services.models, core.turns, who),
         forgetting.feature,
@@ -155,11 +156,12 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         operators.feature(services.operators),
         programs.feature,
         *((tools.asking_feature(),) if services.offers_work else ()),
+        acts.feature,
         webhooks.feature(core, _hooks(settings, services), slots=max(1, settings.turns.max_running // SHARE_OF_EVENTS)),
     )
     if services.delivers_webhooks:
         listed = (*listed, parts.outgoing_webhooks(settings, core, store))
-    acting = [*services.platform_tools, *open_acts(core, settings.acts)]
+    acting = [*services.platform_tools, *acts.sources]
     tools_of_all = toolbox(settings, opened, listed, acting)
     approvers = ApproverService(
         store.approvals, store.jobs, store.audit, tools_of_all, core.clock, core.turns.wake, core.platforms.approvers

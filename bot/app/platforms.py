@@ -114,7 +114,7 @@ async def serve_platforms(
         models = await stack.enter_async_context(parts.open_models_of(settings, store))
         readers = Readers(store.conversations.groups, parts.CLOCK)
         pauses = LearningPauses(store.preferences, store.profiles, parts.CLOCK)
-        connections = PlatformConnections(readers, replicas=_replicas(store), left_out=pauses.among)
+        connections = PlatformConnections(readers, replicas=_replicas(store), left_out=pauses.among, polls=store.acts)
         opening = open_parts(settings, store, models, connections.fetchers, sign_ins=sign_ins, telemetry=telemetry)
         async with opening as opened:
             log.info("%s", models.sentence)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from agent.errors import CogencyError, StoreUnavailable
 from agent.incoming import Incoming, platform_of
 from agent.ports.acting import Hands
+from agent.ports.acts import Polls
 from agent.ports.api_tokens import is_service
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
@@ -69,6 +70,8 @@ class PlatformConnections:
     """Acts on a platform for the people who ask there."""
     approvers: dict[str, ApproverPlatform] = field(default_factory=dict[str, ApproverPlatform])
     """Knows who may approve calls of others, and reaches them."""
+    polls: Polls | None = None
+    """Where votes are counted; None where the bot posts no polls."""
     place_names: dict[str, ReadNames] = field(default_factory=dict[str, ReadNames])
     """Reads the names of a platform's channels."""
     own_surfaces: dict[str, Callable[[Incoming], Surface]] = field(

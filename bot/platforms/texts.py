@@ -312,6 +312,12 @@ ACT_SCOPE = (
     "manifest` prints, and install the app again. Tell the person"
 )
 ACT_BUSY = "the platform asks to wait longer than you can, so it was not done"
+POLL_CLOSED = "{total}. This poll is closed."
+POLL_OVER = "This poll is closed, so your vote was not counted."
+POLL_GONE = "This poll cannot be voted on any more."
+ACT_POLL_LONG = (
+    "a poll on Discord takes a question of {question} and options of {option} characters at most: make it shorter"
+)
 ACT_REFUSED = "the platform refused it ({code})"
 ACT_UNSURE = (
     "the platform did not answer, so whether it was done is not known: say so, and do not repeat it without looking"

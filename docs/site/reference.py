@@ -197,6 +197,10 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
         "With `COGENCY_ACT`, to pin messages for the person who asks. Without this setting, the invite link does not "
         "request this permission."
     ),
+    "send_polls": (
+        "With `COGENCY_ACT`, to post polls for the person who asks. Without this setting, the invite link does not "
+        "request this permission."
+    ),
 }
 _NEVER: Final = """\
 The bot can delete its own answers without a permission. It mentions people only in reminders that they set, and in notices about their scheduled tasks or long work.
@@ -337,6 +341,10 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "page": Stored("the platform's IDs of the messages that make up an answer", _WITH_TURN),
         "verdict": Stored("👍 and 👎", _WITH_TURN),
+        "poll": Stored(
+            "a poll that the bot posted in Slack: its question, its options, and whether it is closed", _WITH_TURN
+        ),
+        "poll_vote": Stored("a person's vote in such a poll", _WITH_TURN),
         "consent": Stored("which calls an asker approved or denied, and which questions they skipped", _WITH_TURN),
         "approval": Stored(
             "who was asked to approve a call in place of the asker, what they decided, and their reason", _WITH_TURN

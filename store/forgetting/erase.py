@@ -38,6 +38,7 @@ from store.json_columns import NamedInProgress, json_text, read_pages, strings_i
 from store.memory import fact_store, participants
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
+from store.polls import poll, poll_vote
 from store.preferences import preference
 from store.replies import page, verdict
 from store.schedule_table import schedule
@@ -438,7 +439,7 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
     counts["workspaces"] = drop(connection, workspace.c.task_id, doomed.turns)
     turns = {item.turn for item in doomed.messages.values() if item.author == Author.BOT} | doomed.turns
     counts["actions"] += drop(connection, action_record.c.turn, turns)
-    for column in (page.c.turn, verdict.c.turn, consent.c.turn, open_question.c.turn):
+    for column in (page.c.turn, poll_vote.c.turn, poll.c.turn, verdict.c.turn, consent.c.turn, open_question.c.turn):
         drop(connection, column, turns)
     for where in in_batches(approval.c.turn, turns):
         approvals.withdraw(connection, where, now)
@@ -539,6 +540,7 @@ def _drop_people(
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
         approvals.drop_person(connection, who, now)
+        connection.execute(delete(poll_vote).where(poll_vote.c.person == who))
         tool_calls.drop_person(connection, who, erased_ids.of_person(who))
         outbox.drop_person(connection, who)
         connection.execute(update(document).where(document.c.person == who).values(person=""))

@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.memory.audience import label
-from agent.ports.acts import ActLimit, ActLimits
+from agent.ports.acts import ActLimit, ActLimits, Poll
 from agent.stored_messages import Author
 from agent.turn_records import Closing
-from store import act_counts, row_mapping
-from store.databases.database import Database, SqlStore, row_id
+from store import act_counts, polls, row_mapping
+from store.databases.database import Database, SqlStore, reads, row_id, writes
 from store.erased_ids import ErasedIds
 from store.message_tables import message
 from store.replies import page
@@ -35,6 +35,7 @@ def record(
     pages: Sequence[str],
     erased_ids: ErasedIds,
     now: datetime,
+    asked_poll: Poll | None = None,
 ) -> None:
     accepted = accept(connection, posted, asked, erased_ids, DONE)
     if accepted.duplicate:
@@ -56,11 +57,17 @@ def record(
         "message_id": pages[0],
     }
     number = row_id(connection.execute(_NEW_MESSAGE, values))
+    if asked_poll is not None:
+        polls.open_poll(connection, accepted.turn, asked_poll)
     index.add(connection, number, posted.conversation, post, index.readers_of(connection, number))
 
 
 class SqlActs(SqlStore):
     """The port Acts."""
+
+    poll = reads(polls.poll_at)
+    vote = writes(polls.vote)
+    close_poll = writes(polls.close_poll)
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         super().__init__(database)
@@ -72,6 +79,8 @@ class SqlActs(SqlStore):
     async def sources(self, conversation: str, text: str) -> Collection[str]:
         return await self.database.read(sources_by_words, conversation, text)
 
-    async def record(self, posted: Incoming, text: str, pages: Sequence[str], now: datetime) -> None:
+    async def record(
+        self, posted: Incoming, text: str, pages: Sequence[str], now: datetime, poll: Poll | None = None
+    ) -> None:
         asked, post = [await index.indexed(self.database, each) for each in (posted.text, text)]
-        await self.database.write(record, posted, asked, post, pages, self._erased_ids, now)
+        await self.database.write(record, posted, asked, post, pages, self._erased_ids, now, poll)

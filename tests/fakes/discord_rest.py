@@ -103,6 +103,7 @@ class FakeRest(Requests):
             ("DELETE", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._unreact),
             ("PUT", "/channels/{channel}/messages/pins/{message}", self._pin),
             ("DELETE", "/channels/{channel}/messages/pins/{message}", self._unpin),
+            ("POST", "/channels/{channel}/polls/{message}/expire", self._end_poll),
             ("POST", "/interactions/{interaction}/{token}/callback", self._call_back),
             ("POST", "/webhooks/{application}/{token}", self._follow_up),
             ("GET", "/webhooks/{application}/{token}/messages/{message}", self._read_answer),
@@ -243,6 +244,8 @@ class FakeRest(Requests):
         if body.get("enforce_nonce") and nonce in self._nonces:
             return self.world.messages[self._nonces[nonce]]
         shown = {"flags": body.get("flags", 0), "components": body.get("components", [])}
+        if "poll" in body:
+            shown["poll"] = {**body["poll"], "expired": False}
         message = self.world.message(channel, BOT, body.get("content") or "", nonce=nonce, **shown)
         self._keep_files(message, body)
         if "message_reference" in body:
@@ -305,6 +308,15 @@ class FakeRest(Requests):
         if emoji not in marked:
             raise Refused(404, 10014, "Unknown Emoji")
         marked.remove(emoji)
+
+    async def _end_poll(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
+        message = self._message(request)
+        if message["author"]["id"] != BOT:
+            raise Refused(403, 50013, "Missing Permissions")
+        if "poll" not in message:
+            raise Refused(400, 520001, "This message does not have a poll")
+        message["poll"]["expired"] = True
+        return message
 
     async def _pin(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
         self._pinnable(request)["pinned"] = True
@@ -476,7 +488,7 @@ def _check_shown(body: Payload) -> None:
         if content or not inside or len(inside) > PANEL_PARTS or chars > PANEL_CHARS:
             raise Refused(400, 50035, "Invalid Form Body")
         return
-    if not (content.strip() or body.get("files")):
+    if not (content.strip() or body.get("files") or body.get("poll")):
         raise Refused(400, 50006, "Cannot send an empty message")
     rows = all(row["type"] == 1 and len(row["components"]) <= 5 for row in components)
     if len(content) > 2000 or not rows or len(components) > 5:

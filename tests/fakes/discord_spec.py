@@ -46,6 +46,7 @@ KEPT: Final = {
     "/channels/{channel_id}/messages/{message_id}": ["get", "patch", "delete"],
     "/channels/{channel_id}/messages/pins/{message_id}": ["put", "delete"],
     "/channels/{channel_id}/messages/{message_id}/threads": ["post"],
+    "/channels/{channel_id}/polls/{message_id}/expire": ["post"],
     "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me": ["put", "delete"],
     "/interactions/{interaction_id}/{interaction_token}/callback": ["post"],
     "/webhooks/{webhook_id}/{webhook_token}": ["post"],

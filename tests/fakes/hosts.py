@@ -5,6 +5,7 @@ from typing import Protocol
 
 from agent.machine import new_secret
 from agent.memory.documents import Documents
+from agent.ports.acts import Acts
 from agent.ports.api_tokens import ApiTokens
 from agent.ports.clock import Clock
 from agent.ports.consents import Approvals, AskedQuestions, Consents, OpenQuestions
@@ -97,6 +98,8 @@ class Stored(Protocol):
     """The parts of a store that a host needs, in memory or not."""
 
     @property
+    def acts(self) -> Acts: ...
+    @property
     def api_tokens(self) -> ApiTokens: ...
     @property
     def webhook_events(self) -> WebhookEvents: ...
@@ -154,7 +157,7 @@ class ServedHost(Host):
 def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
     """Return connections without any platform."""
     pauses = LearningPauses(store.preferences, store.profiles, clock)
-    return PlatformConnections(Readers(store.conversations.groups, clock), left_out=pauses.among)
+    return PlatformConnections(Readers(store.conversations.groups, clock), left_out=pauses.among, polls=store.acts)
 
 
 def ambient_on(store: Stored, model: Provider | None, clock: Clock, rules: AdmissionRules) -> AmbientService:

@@ -18,7 +18,7 @@ from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
-from bot.acts.feature import tools_on
+from bot.acts.feature import service_on, tools_of
 from bot.acts.settings import ActSettings
 from bot.budgets.budgets import BudgetAllowances, Budgets, ModelNote
 from bot.budgets.report import FooterStyle
@@ -109,7 +109,7 @@ def turns_host(
         core += [PythonTool(code, files, RunLimits()), ChartTool(code)]
     sources: list[ToolSource] = [FixedTools(tuple(tools)), connections]
     if acts is not None:
-        sources.append(tools_on(store, connections.hands, clock, acts))
+        sources.append(tools_of(service_on(store, connections.hands, clock, acts)))
     toolbox = Toolbox(core, sources, policy)
     approvers = ApproverService(
         store.approvals, store.jobs, store.audit, toolbox, clock, lambda: None, connections.approvers

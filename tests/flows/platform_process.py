@@ -16,7 +16,7 @@ from agent.ports.tools import Tool, ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.schedule import BackgroundTool
 from agent.turn import CRASHED_CALL
-from bot.acts.feature import tools_on
+from bot.acts.feature import service_on, tools_of
 from bot.acts.settings import ActMode, ActSettings
 from bot.chat.connections import serve_all
 from bot.chat.feature import Feature
@@ -107,7 +107,7 @@ async def _main(
     longer = LongWork(store.schedules, connections.schedules, clock)
     tools: list[Tool] = [BackgroundTool(store.schedules), tool] if works else []
     if acts:
-        tools += tools_on(store, connections.hands, clock, ActSettings(mode=ActMode.ON)).all
+        tools += tools_of(service_on(store, connections.hands, clock, ActSettings(mode=ActMode.ON))).all
     kinds = schedule_kinds(ScheduleReporter(store.schedules), longer)
     runner = replace(
         runner_on(store, model, clock, *tools),

@@ -29,7 +29,8 @@ from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
 
 ROUNDS = 40
-RIGHTS = (ActRight.POST, ActRight.REACT, ActRight.PIN)
+RIGHTS = (ActRight.POST, ActRight.POLL, ActRight.REACT, ActRight.PIN)
+WRITES = (ActRight.POST, ActRight.POLL)
 
 
 async def taken(hands: Hands, link: str, right: ActRight, person: str, *, replies: bool) -> bool:
@@ -38,7 +39,7 @@ async def taken(hands: Hands, link: str, right: ActRight, person: str, *, replie
         Person(person, "who"), Place(PersonAudience(person)), "c", 1, datetime(2026, 1, 1, tzinfo=UTC)
     )
     try:
-        if right is ActRight.POST and not replies:
+        if right in WRITES and not replies:
             target = await hands.find(link.rpartition("/")[0], right, context)
         else:
             target = await hands.find_message(link, right, context)
@@ -75,7 +76,7 @@ def could_in_slack(state: Workspace, channel: str, user: str, right: ActRight, *
         return False
     if right is ActRight.PIN:
         return rank(facts) > 0
-    if right is not ActRight.POST:
+    if right not in WRITES:
         return True
     if place.facts.get("is_read_only") or place.facts.get("is_non_threadable" if replies else "is_thread_only"):
         return False
@@ -116,7 +117,7 @@ async def test_in_slack_nothing_is_done_that_the_asker_could_not_do(seed: int) -
                 state.preferences["who_can_post_general"] = random.choice(["ra", "regular", "admin", "odd"])
                 link = f"https://fake.slack.com/archives/{channel}/p{messages[channel].ts.replace('.', '')}"
                 replies = random.random() < 0.5
-                could = could_in_slack(state, channel, user, right, replies=replies or right is not ActRight.POST)
+                could = could_in_slack(state, channel, user, right, replies=replies or right not in WRITES)
                 assert await taken(hands, link, right, f"slack:{TEAM}:{user}", replies=replies) is could
                 done += could
     assert 5 < done < ROUNDS
@@ -124,9 +125,9 @@ async def test_in_slack_nothing_is_done_that_the_asker_could_not_do(seed: int) -
 
 # Discord: members with random roles, time-outs and screening, in channels with random overwrites.
 
-SEND, REACT, HISTORY, PIN, ADMIN = 1 << 11, 1 << 6, 1 << 16, 1 << 51, 1 << 3
-NEEDED = {ActRight.POST: SEND, ActRight.REACT: REACT, ActRight.PIN: PIN}
-BITS = (VIEW, SEND, REACT, HISTORY, PIN)
+SEND, REACT, HISTORY, PIN, POLLS, ADMIN = 1 << 11, 1 << 6, 1 << 16, 1 << 51, 1 << 49, 1 << 3
+NEEDED = {ActRight.POST: SEND, ActRight.POLL: SEND | POLLS, ActRight.REACT: REACT, ActRight.PIN: PIN}
+BITS = (VIEW, SEND, REACT, HISTORY, PIN, POLLS)
 
 
 def permissions(world: World, channel: Payload, person: str, roles: list[str], granted: Mapping[str, int]) -> int:
@@ -188,7 +189,7 @@ async def test_on_discord_nothing_is_done_that_the_asker_could_not_do(seed: int)
                 wanted = VIEW | HISTORY | NEEDED[right]
                 could = theirs & ours & wanted == wanted
                 could &= not (person == BO and world.facts_of[BO].get("pending"))
-                could &= not (right is ActRight.POST and channel["rate_limit_per_user"] and person == BO)
+                could &= not (right in WRITES and channel["rate_limit_per_user"] and person == BO)
                 link = f"https://discord.com/channels/{GUILD}/{number}/{messages[number]['id']}"
                 assert await taken(hands, link, right, f"discord:{person}", replies=True) is could
                 done += could

@@ -37,7 +37,7 @@ from tests.fakes.turns_host import turns_host
 
 ME = f"<@{BOT}>"
 PIER = "25"
-SEND, REACT, PIN = 1 << 11, 1 << 6, 1 << 51
+SEND, REACT, PIN, POLLS = 1 << 11, 1 << 6, 1 << 51, 1 << 49
 UNASKED = read_rows("* * * yes")[0]
 ON = ActSettings(mode=ActMode.ON)
 
@@ -103,7 +103,7 @@ async def talking(settings: ActSettings = ON, rows: Sequence[PolicyRow] = UNASKE
     clock = MovedClock(speed=1.0)
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         fake.world.open_channel(PIER, "pier")
-        fake.world.everyone_may = str(int(EVERYBODY) | REACT | PIN)
+        fake.world.everyone_may = str(int(EVERYBODY) | REACT | PIN | POLLS)
         says = list[str]()
 
         def answer(_: Sequence[Message]) -> str:
@@ -258,3 +258,25 @@ async def test_private_words_stay_and_the_askers_own_go_out() -> None:
         assert talk.result == act_texts.OTHER_READERS.format(name="#pier")
         await talk.ask("write: the boat is blue", post, channel=DM_OF[BO])
         assert talk.posts(PIER) == ["The boat is blue."]
+
+
+async def test_a_poll_is_discords_own_and_closes_for_its_asker() -> None:
+    async with talking() as talk:
+        asked = {"question": "Lunch?", "options": ["Pizza", "Pasta"], "where": "#pier", "hours": 5}
+        await talk.ask("ask them", call("create_poll", **asked))
+        poll = talk.last(PIER)
+        assert poll["poll"]["question"]["text"] == "Lunch?"
+        assert [one["poll_media"]["text"] for one in poll["poll"]["answers"]] == ["Pizza", "Pasta"]
+        assert (poll["poll"]["duration"], poll["poll"]["allow_multiselect"]) == (5, False)
+        await talk.ask("close it", call("close_poll", message=talk.link(poll)), person=ANN)
+        assert talk.result == act_texts.NOT_ITS_POST
+        await talk.ask("close it", call("close_poll", message=talk.link(poll)))
+        assert poll["poll"]["expired"]
+
+
+async def test_a_poll_takes_the_right_to_post_polls() -> None:
+    async with talking() as talk:
+        await talk.fake.dispatch("CHANNEL_UPDATE", overwritten(POLLS, BO)(talk) or {})
+        await talk.ask("ask them", call("create_poll", question="Lunch?", options=["Pizza", "Pasta"], where=PIER))
+        assert talk.result == platforms_texts.ACT_NO_RIGHT
+        assert not talk.fake.world.said_in(PIER)

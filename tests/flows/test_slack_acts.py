@@ -13,13 +13,18 @@ from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.tool_policy import PolicyRow, read_rows
 from bot.acts import texts as act_texts
+from bot.acts.feature import service_on
+from bot.acts.service import CLOSE_POLL
 from bot.acts.settings import ActMode, ActSettings
 from bot.channels.commands import COMMAND as CHANNEL
+from bot.chat.host import Host
+from bot.chat.jobs import JobWorker
 from bot.platforms import texts as platforms_texts
 from bot.tools import texts as tool_texts
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
+from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_faults import LOST, Fault
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.store import StoreInMemory, store_in_memory
@@ -42,6 +47,7 @@ class Talk:
     store: StoreInMemory
     model: ScriptedProvider
     clock: MovedClock
+    host: Host
     says: list[str] = field(default_factory=list[str])
 
     async def ask(self, text: str, *says: str, channel: str = GENERAL, user: str = ANN) -> FakeMessage:
@@ -92,14 +98,15 @@ async def talking(settings: ActSettings = ON, rows: Sequence[PolicyRow] = UNASKE
         def answer(_: Sequence[Message]) -> str:
             return says.pop(0)
 
-        talk = Talk(slack, store_in_memory(), ScriptedProvider(answer), clock, says)
+        store, model = store_in_memory(), ScriptedProvider(answer)
+        host = turns_host(store, model, clock, rows=rows, acts=settings)
+        talk = Talk(slack, store, model, clock, host, says)
         for name in ("ann", "bob"):
             slack.state.user(name)
         slack.state.channel("ann", "im")
         for name in ("general", "team"):
             slack.state.channel(name)
         slack.state.channel("secret", "private")
-        host = turns_host(talk.store, talk.model, clock, rows=rows, acts=settings)
         async with serving(slack, host), host.turns.serving():
             yield talk
 
@@ -320,3 +327,53 @@ async def test_what_somebody_deletes_in_slack_is_forgotten() -> None:
         gone = {"type": "message", "subtype": "message_deleted", "channel": TEAM, "deleted_ts": post.ts, "ts": "2.1"}
         await talk.slack.deliver(talk.slack.envelope({**gone, "previous_message": post.wire()}))
         await talk.slack.until(lambda: "hi" not in talk.stored(TEAM))
+
+
+def poll_call(**more: Any) -> str:
+    return call("create_poll", question="Lunch?", options=["Pizza", "Pasta"], where="#team", **more)
+
+
+async def test_a_poll_counts_one_vote_for_each_person_and_closes_for_its_asker() -> None:
+    async with talking() as talk:
+        await talk.ask("ask them", poll_call())
+        (poll,) = talk.posts(TEAM)
+        assert labels(poll.blocks, ANN) == ["Pizza", "Pasta"]
+        for user, label in ((ANN, "Pizza"), (BOB, "Pizza"), (ANN, "Pasta"), (ANN, "Pasta")):
+            await talk.slack.click(user, poll, label)
+        await talk.slack.until(lambda: "1. Pizza: **1**" in poll.text and "2. Pasta: **1**" in poll.text)
+        assert poll.text.endswith("2 votes")
+        await talk.ask("close it", call("close_poll", message=talk.link(poll)), user=BOB)
+        assert talk.result == act_texts.NOT_ITS_POST
+        await talk.ask("close it", call("close_poll", message=talk.link(poll)))
+        assert poll.text.endswith(platforms_texts.POLL_CLOSED.format(total="2 votes"))
+        assert labels(poll.blocks, ANN) == []
+
+
+async def test_a_vote_after_the_end_is_not_counted_and_its_person_told() -> None:
+    async with talking() as talk:
+        await talk.ask("ask them", poll_call(hours=2))
+        (poll,) = talk.posts(TEAM)
+        shown = [*poll.blocks]
+        service = service_on(talk.store, talk.host.platforms.hands, talk.clock, ON)
+        worker = JobWorker(talk.store.jobs, {CLOSE_POLL: service.close_due}, talk.clock, "owner")
+        assert not await worker.work(), "it is open for two hours"
+        talk.clock.ahead_s += 2 * 3_600 + 60
+        assert await worker.work()
+        assert poll.text.endswith(platforms_texts.POLL_CLOSED.format(total="0 votes"))
+        poll.blocks = shown  # a client that still shows the buttons
+        await talk.slack.click(BOB, poll, "Pizza")
+        await talk.slack.until(lambda: bool(talk.slack.state.ephemerals))
+        assert talk.slack.state.ephemerals[-1].text == platforms_texts.POLL_OVER
+        assert poll.text.endswith(platforms_texts.POLL_CLOSED.format(total="0 votes"))
+
+
+async def test_a_vote_in_a_poll_that_was_forgotten_counts_nowhere() -> None:
+    async with talking() as talk:
+        await talk.ask("ask them", poll_call())
+        (poll,) = talk.posts(TEAM)
+        await talk.slack.click(BOB, poll, "Pizza")
+        await talk.slack.until(lambda: "1 vote" in poll.text)
+        await talk.store.forgetting.forget(Everything(f"slack:T0TEAM:{ANN}"), talk.clock.now())
+        await talk.slack.click(BOB, poll, "Pizza")
+        await talk.slack.until(lambda: bool(talk.slack.state.ephemerals))
+        assert talk.slack.state.ephemerals[-1].text == platforms_texts.POLL_GONE

@@ -34,7 +34,7 @@ from agent.tools.schedule import ScheduleTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_records import Claim, Known
-from bot.acts.feature import tools_on
+from bot.acts.feature import service_on, tools_of
 from bot.acts.settings import ActMode, ActSettings
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules
@@ -238,14 +238,14 @@ class Bot:
         others = {Mechanism.PROVENANCE: Trusting, Mechanism.READ_ADDRESS: Believing}
         deciding = ApprovalPolicy if off is None else others.get(off, ApprovalPolicy)
         table = PolicyTable(store.preferences, store.audit, self.clock, rows)
-        policy = None if off is Mechanism.EFFECT else deciding(store.consents, self.clock, table)
+        policy = None if off is Mechanism.EFFECT else deciding(store.consents, store.approvals, self.clock, table)
         own = FixedTools(tuple(self.tools))
         other = FixedTools(tuple(self.others))
         recall = RecallTool(memories, documents=store.documents)
         core: list[Tool] = [recall, remember, ShareFileTool(), ScheduleTool(store.schedules), *self._web_tools()]
         sources: list[ToolSource] = [own, other]
         if self.attempt.goal in HANDS:
-            sources.append(tools_on(store, connections.hands, self.clock, ActSettings(mode=ActMode.ON)))
+            sources.append(tools_of(service_on(store, connections.hands, self.clock, ActSettings(mode=ActMode.ON))))
         if off is Mechanism.TAKEN_NAME:
             core, sources = [tool for tool in core if tool.name != self.attempt.text], [other, own]
         everywhere = off is Mechanism.MEMBERSHIP

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.memory.forgetting_plans import Deleted, Everything
-from agent.ports.acts import ActLimit, ActLimits
+from agent.ports.acts import ActLimit, ActLimits, Poll
 from agent.turn_kinds import TurnKind
 from store.data_subjects import PersonSubject, data_subjects_in
 from store.engine import Store
@@ -52,3 +52,23 @@ async def test_a_post_is_a_reply_to_its_person_stored_once_and_gone_for_good_whe
 
 async def test_a_text_is_drawn_from_the_restricted_replies_above_it(either: Store) -> None:
     assert await either.acts.sources("nowhere", "The boat is vermilion.") == set()
+
+
+async def test_a_poll_has_one_vote_for_each_person_until_it_is_closed_and_falls_with_its_post(either: Store) -> None:
+    acts, asked = either.acts, Poll("Lunch?", ("Pizza", "Pasta"))
+    posted = replace(said("Post this here."), event_id="act:1:1.1", message_id="act:1:1.1", kind=TurnKind.ACT)
+    where = posted.source, posted.channel, "C1/7"
+    assert await acts.vote(*where, "ann", 0) is None
+    await acts.record(posted, "Lunch?", ["C1/7"], START, asked)
+    for person, choice in (("ann", 0), ("ben", 0), ("ann", 1), ("ann", 1), ("carol", 2), ("carol", -1)):
+        await acts.vote(*where, person, choice)
+    assert await acts.poll(*where) == replace(asked, counts=(1, 1))
+    subjects = await data_subjects_in(either)
+    assert (await subjects.page(PersonSubject("ann"), "votes")).rows == [{"choice": 2}]
+    await either.forgetting.forget(Everything("ben"), START)
+    assert await acts.close_poll(*where) == replace(asked, counts=(0, 1), closed=True)
+    assert await acts.vote(*where, "ben", 0) == replace(asked, counts=(0, 1), closed=True)
+    plan = Deleted(posted.source, posted.channel, frozenset({posted.message_id}))
+    await either.forgetting.forget(plan, START, replies=False)
+    assert await acts.poll(*where) is None
+    assert await acts.close_poll(*where) is None

@@ -12,6 +12,7 @@ Rules
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2s
 from typing import Final, TypeAlias, TypeVar, assert_never
 
@@ -19,7 +20,8 @@ import discord
 
 from agent.errors import ToolError
 from agent.memory.attribution import stated
-from agent.ports.acting import ActRight, ActTarget, Posted
+from agent.ports.acting import ActRight, ActTarget, NewPoll, Posted
+from agent.ports.acts import Poll
 from agent.ports.tools import ToolContext
 from bot.chat.reply.split import pages
 from bot.chat.reply.surface import PageGone, PageInvalid, PageLimited, PageLocked, PageUnsent, SurfaceError
@@ -37,8 +39,12 @@ from bot.platforms.discord.surface import NONCE_BYTES, PAGE_CHARS, TABLE_WIDTH
 from bot.platforms.emoji import emoji_character
 
 MENTION_CHARS: Final = 24  # By which a mention may be longer than the name in its place
+# Discord's limits of a poll's texts.
+QUESTION_CHARS: Final = 300
+OPTION_CHARS: Final = 55
 PATIENCE_S: Final = 45.0  # For one rate limit
 
+_WRITES: Final = frozenset({ActRight.POST, ActRight.POLL})
 _Writable: TypeAlias = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
 _T = TypeVar("_T")
 
@@ -48,6 +54,8 @@ def needed(right: ActRight, *, in_thread: bool) -> tuple[str, ...]:
     match right:
         case ActRight.POST:
             return ("send_messages_in_threads",) if in_thread else ("send_messages",)
+        case ActRight.POLL:
+            return ("send_messages_in_threads" if in_thread else "send_messages", "send_polls")
         case ActRight.REACT:
             return ("add_reactions",)
         case ActRight.PIN:
@@ -68,6 +76,7 @@ class DiscordHands:
     client: discord.Client
     connection: Connection
     reader: DiscordChannelReader
+    counts_polls: bool = True
 
     async def find(self, where: str, right: ActRight, context: ToolContext) -> ActTarget:
         channel, _ = await self.reader.readable(where, context)
@@ -95,7 +104,7 @@ class DiscordHands:
         if isinstance(channel, discord.ForumChannel):
             raise ToolError(platforms_texts.ACT_NO_CHANNEL, ours=True)
         in_thread = isinstance(channel, discord.Thread)
-        if in_thread and (channel.locked or (channel.archived and right is not ActRight.POST)):
+        if in_thread and (channel.locked or (channel.archived and right not in _WRITES)):
             raise ToolError(platforms_texts.ACT_ARCHIVED, ours=True)
         member = await self._member(channel, context)
         theirs, ours = channel.permissions_for(member), channel.permissions_for(channel.guild.me)
@@ -104,7 +113,7 @@ class DiscordHands:
             raise ToolError(platforms_texts.ACT_NO_RIGHT, ours=True)
         if missing := [PERMISSIONS[name].title for name in names if not getattr(ours, name)]:
             raise ToolError(platforms_texts.ACT_BOT_LACKS.format(missing=", ".join(missing)), ours=True)
-        if right is ActRight.POST and is_bound_by_slowmode(channel, theirs):
+        if right in _WRITES and is_bound_by_slowmode(channel, theirs):
             raise ToolError(platforms_texts.ACT_SLOWMODE, ours=True)
         parent = channel.parent_id if in_thread else channel.id
         return ActTarget(
@@ -166,7 +175,7 @@ class DiscordHands:
         posted, link = list[str](), ""
         for number, message in enumerate(messages):
             text, ids = _with_mentions(message, mentioned)
-            nonce = blake2s(f"{context.person.id} {key} {number}".encode(), digest_size=NONCE_BYTES).hexdigest()
+            nonce = _nonce(f"{key} {number}", context)
             replied = target.message if number == 0 else ""
             try:
                 id_ = await self._sent(where, text, nonce, replied, ids)
@@ -188,6 +197,19 @@ class DiscordHands:
             return (await rest.send(channel, text, nonce, reply_to=replied, mentions=mentions))[0]
 
         return await self._call(send)
+
+    async def post_poll(self, target: ActTarget, poll: NewPoll, key: str, context: ToolContext) -> Posted:
+        if len(poll.question) > QUESTION_CHARS or any(len(option) > OPTION_CHARS for option in poll.options):
+            raise ToolError(
+                platforms_texts.ACT_POLL_LONG.format(question=QUESTION_CHARS, option=OPTION_CHARS), ours=True
+            )
+        where, nonce = target.thread or target.channel, _nonce(key, context)
+        asked = partial(_send_poll, where=where, poll=poll, nonce=nonce, replied=target.message)
+        id_ = await self._call(asked)
+        return Posted((f"{where}/{id_}",), self._link(where, id_))
+
+    async def end_poll(self, target: ActTarget, poll: Poll | None) -> None:  # noqa: ARG002 -- Discord counts the votes
+        await self._call(lambda rest: rest.end_poll(target.thread or target.channel, target.message))
 
     async def edit(self, target: ActTarget, message: str) -> None:
         await self._call(lambda rest: rest.edit(target.thread or target.channel, target.message, message))
@@ -234,6 +256,14 @@ class DiscordHands:
                 if is_last:
                     raise ToolError(platforms_texts.ACT_UNSURE, ours=True) from unsent
         raise AssertionError
+
+
+def _nonce(name: str, context: ToolContext) -> str:
+    return blake2s(f"{context.person.id} {name}".encode(), digest_size=NONCE_BYTES).hexdigest()
+
+
+async def _send_poll(rest: Rest, *, where: str, poll: NewPoll, nonce: str, replied: str) -> str:
+    return await rest.send_poll(where, poll.question, poll.options, poll.hours, nonce, replied)
 
 
 async def _deleted(rest: Rest, channel: str, message: str) -> None:

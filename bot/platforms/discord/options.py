@@ -82,6 +82,7 @@ PERMISSIONS: Final[Mapping[str, Permission]] = {
     "attach_files": Permission("Attach Files", 1 << 15),
     "add_reactions": Permission("Add Reactions", 1 << 6),
     "pin_messages": Permission("Pin Messages", 1 << 51),
+    "send_polls": Permission("Create Polls", 1 << 49),
 }
 
 
@@ -114,7 +115,14 @@ _PERMISSIONS_OF: Final[Mapping[DiscordFeature, tuple[str, ...]]] = {
     ),
     DiscordFeature.FILES: ("attach_files",),
     DiscordFeature.COMMANDS: (),
-    DiscordFeature.ACTS: ("view_channel", "read_message_history", "send_messages", "add_reactions", "pin_messages"),
+    DiscordFeature.ACTS: (
+        "view_channel",
+        "read_message_history",
+        "send_messages",
+        "add_reactions",
+        "pin_messages",
+        "send_polls",
+    ),
     DiscordFeature.MARKS: ("read_message_history", "add_reactions"),
 }
 

@@ -55,6 +55,7 @@ _MESSAGES = "/channels/{channel_id}/messages"
 _MESSAGE = f"{_MESSAGES}/{{message_id}}"
 _REACTION = f"{_MESSAGE}/reactions/{{emoji}}/@me"
 _PIN = f"{_MESSAGES}/pins/{{message_id}}"
+_END_POLL = "/channels/{channel_id}/polls/{message_id}/expire"
 _WEBHOOK = "/webhooks/{webhook_id}/{webhook_token}"
 _ANSWER = f"{_WEBHOOK}/messages/{{message_id}}"
 
@@ -147,6 +148,22 @@ class Rest:
     async def pin(self, channel: str, message: str, *, on: bool) -> None:
         """Pin a message in its channel, or unpin it; nothing changes if it is so already."""
         await self._call("PUT" if on else "DELETE", _PIN, None, channel_id=channel, message_id=message)
+
+    async def send_poll(
+        self, channel: str, question: str, options: Sequence[str], hours: int, nonce: str, reply_to: str = ""
+    ) -> str:
+        """Post a poll of one choice; return the message's id. `nonce`: as for `send`."""
+        answers = [{"poll_media": {"text": option}} for option in options]
+        poll: Payload = {"question": {"text": question}, "answers": answers, "duration": hours}
+        body: Payload = {"poll": poll | {"allow_multiselect": False}, "allowed_mentions": NO_PINGS}
+        body |= {"nonce": nonce, "enforce_nonce": True}
+        if reply_to:
+            body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
+        return await self._message("POST", _MESSAGES, body, channel_id=channel)
+
+    async def end_poll(self, channel: str, message: str) -> None:
+        """Close a poll of the bot now."""
+        await self._call("POST", _END_POLL, None, channel_id=channel, message_id=message)
 
     async def start_thread(self, channel: str, message: str, name: str) -> str:
         """Return the id of this message's thread, started if there is none.

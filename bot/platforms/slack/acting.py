@@ -13,13 +13,15 @@ Rules
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeVar
 
 from agent.admission_terms import Authority
 from agent.errors import ToolError
 from agent.memory.attribution import stated
 from agent.messages import Json, JsonObject
-from agent.ports.acting import ActRight, ActTarget, Posted
+from agent.ports.acting import ActRight, ActTarget, NewPoll, Posted
+from agent.ports.acts import Poll
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from agent.ports.tools import ToolContext
@@ -46,6 +48,7 @@ from bot.platforms.slack.markup import SlackMessageLink, mentioned_users, messag
 from bot.platforms.slack.members import Member, People, member_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places
+from bot.platforms.slack.polls import poll_blocks, poll_text, show_poll
 from bot.platforms.slack.surroundings import message_at
 
 PAGE_CHARS: Final = 3_900  # So that a post can be edited: chat.update takes less than 4,000
@@ -60,6 +63,7 @@ _POSTERS: Final[Mapping[str, Authority]] = {
     "regular": Authority.EMPLOYEE,
     "admin": Authority.ADMIN,
 }
+_WRITES: Final = frozenset({ActRight.POST, ActRight.POLL})
 _DONE_BEFORE: Final = frozenset({"already_reacted", "already_pinned", "no_pin", "not_pinned"})
 _T = TypeVar("_T")
 
@@ -73,7 +77,7 @@ def refusal(info: JsonObject, member: Member, user: str, right: ActRight, *, in_
         return platforms_texts.ACT_ARCHIVED
     if right is ActRight.PIN and not member.full:
         return platforms_texts.ACT_NO_RIGHT
-    if right is not ActRight.POST:
+    if right not in _WRITES:
         return ""
     wrong_place = "is_non_threadable" if in_thread else "is_thread_only"
     restricted = "threads_restricted_to" if in_thread else "posting_restricted_to"
@@ -112,6 +116,7 @@ class SlackHands:
     reader: SlackChannelReader
     clock: Clock
     budgets: MethodRates
+    counts_polls: bool = False
 
     async def find(self, where: str, right: ActRight, context: ToolContext) -> ActTarget:
         ref = parse_channel(where, context.channel, thread_of(context))
@@ -153,7 +158,7 @@ class SlackHands:
         why = refusal(info, member, user, right, in_thread=in_thread)
         if why:
             raise ToolError(why, ours=True)
-        if right is ActRight.POST and flag(info, "is_general") and not await self._may_post_generally(member):
+        if right in _WRITES and flag(info, "is_general") and not await self._may_post_generally(member):
             raise ToolError(platforms_texts.ACT_NO_RIGHT, ours=True)
         place, public = await self.places.read_now(channel)
         if context.channel == channel:
@@ -226,7 +231,8 @@ class SlackHands:
         for number, message in enumerate(messages):
             mentions = ",".join(id_ for name, id_ in mentioned.items() if f"@{name}".casefold() in message.casefold())
             try:
-                posted.append(await self._post(target, message, mentions, f"{key}:{number}"))
+                shown = partial(self._shown, Method.POST, message, mentions)
+                posted.append(await self._post(target, f"{key}:{number}", shown))
             except ToolError as error:
                 if not posted:
                     raise
@@ -236,14 +242,15 @@ class SlackHands:
     def _link(self, channel: str, ts: str, root: str = "") -> str:
         return inbound.permalink(self.me, channel, ts, root) or ""
 
-    async def _post(self, target: ActTarget, message: str, mentions: str, key: str) -> str:
+    async def _post(self, target: ActTarget, key: str, post: Callable[[dict[str, Json]], Awaitable[JsonObject]]) -> str:
+        """Make a post with this key, once; return its time stamp."""
         where: dict[str, Json] = {"channel": target.channel, "thread_ts": target.thread or None}
         where["metadata"] = {"event_type": EVENT_TYPE, "event_payload": {"key": key}}
         queue = self.budgets.posts(target.channel)
 
         async def call() -> JsonObject:
             await self.clock.sleep(await queue.book(self.clock.monotonic()))
-            return await self._shown(Method.POST, message, mentions, where)
+            return await post(where)
 
         try:
             return text(await self._limited(call), "ts")
@@ -291,6 +298,27 @@ class SlackHands:
             return ""
         ours = (message for message in items(page, "messages") if inbound.is_ours(message, self.me))
         return next((text(one, "ts") for one in ours if text(one, "metadata", "event_payload", "key") == key), "")
+
+    async def post_poll(
+        self,
+        target: ActTarget,
+        poll: NewPoll,
+        key: str,
+        context: ToolContext,  # noqa: ARG002 -- of the port
+    ) -> Posted:
+        asked = Poll(poll.question, poll.options)
+        where: dict[str, Json] = {"blocks": poll_blocks(asked), "text": notice(poll_text(asked))}
+        ts = await self._post(target, key, lambda at: self.api.call(Method.POST, **at, **where))
+        return Posted((ts,), self._link(target.channel, ts, target.thread))
+
+    async def end_poll(self, target: ActTarget, poll: Poll | None) -> None:
+        if poll is not None:
+
+            async def show() -> JsonObject:
+                await show_poll(self.api, target.channel, target.message, poll)
+                return {}
+
+            await self._done(show)
 
     async def edit(self, target: ActTarget, message: str) -> None:
         where: dict[str, Json] = {"channel": target.channel, "ts": target.message}

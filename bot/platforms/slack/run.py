@@ -87,6 +87,7 @@ from bot.platforms.slack.options import (
     scopes,
 )
 from bot.platforms.slack.places import Places, SlackMembership
+from bot.platforms.slack.polls import VOTE, SlackPolls
 from bot.platforms.slack.reply_buttons import ACTION
 from bot.platforms.slack.revocation import is_revoked, wait_until_revoked
 from bot.platforms.slack.search_slack import search_tools
@@ -255,7 +256,7 @@ def _build_parts(
     missed = SlackMissed(api, me, watermark, intake, budgets)
     retries = EventRetryQueue(watermark, api, intake, missed.before, missed.gap, answer_commands.notify_waiting)
     web = web_client(settings.api_base_url, session)
-    bolt = bolt_app(web, app.bot_token, me, personal_commands)
+    bolt = bolt_app(web, app.bot_token, me, personal_commands, SlackPolls(host.platforms.polls, api, me, clock))
     delivery: Delivery
     match app.delivery:
         case SocketMode():
@@ -391,6 +392,7 @@ def bolt_app(
     token: Secret,
     me: SlackBot,
     personal_commands: PersonalCommands,
+    polls: SlackPolls,
 ) -> AsyncApp:
     """Return the Bolt app with its listeners. `web` must have no token: Bolt would ask Slack whose it is."""
 
@@ -412,6 +414,7 @@ def bolt_app(
 
     _listen(registry, personal_commands)
     _listen_at_home(registry, personal_commands)
+    registry.action(re.compile(f"^{VOTE}:.*$"))(_ack_click(personal_commands, polls.handle_click))
     return app
 
 
