@@ -138,6 +138,7 @@ class HttpApi:
         path: str = scope["path"]
         if path == MODELS or path.startswith(f"{MODELS}/"):
             _require_method(scope, "GET")
+            _require_scope(token, TokenScope.ASK)
             await self._models(token, path.removeprefix(MODELS)[1:], send)
             return
         if path == POSTS:
@@ -147,8 +148,7 @@ class HttpApi:
         if path not in ENDPOINTS:
             raise ApiError(404, api_texts.NO_SUCH_PATH, code="unknown_url")
         _require_method(scope, "POST")
-        if not token.allows(TokenScope.ASK):
-            raise forbidden(api_texts.NO_SCOPE.format(scope=TokenScope.ASK))
+        _require_scope(token, TokenScope.ASK)
         body = await _body(scope, receive)
         question = await run_for_body(partial(read_request, ENDPOINTS[path]), body)
         await self._ask(token, question, receive, send)
@@ -171,8 +171,7 @@ class HttpApi:
         return await _send_json(send, 200, model_body(name, created))
 
     async def _post(self, token: ApiToken, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        if not token.allows(TokenScope.POST):
-            raise forbidden(api_texts.NO_SCOPE.format(scope=TokenScope.POST))
+        _require_scope(token, TokenScope.POST)
         keys = [value.decode("latin-1") for name, value in scope["headers"] if name == b"idempotency-key"]
         if len(keys) > 1:
             raise ApiError(400, api_texts.POST_KEY.format(limit=MAX_KEY_CHARS), code="invalid_idempotency_key")
@@ -273,6 +272,11 @@ def _ended(pending: PendingReply, outcome: Outcome) -> tuple[str, Usage]:
 def _require_method(scope: "Scope", method: str) -> None:
     if scope["method"] != method:
         raise ApiError(405, api_texts.WRONG_METHOD.format(method=method), code="method_not_allowed")
+
+
+def _require_scope(token: ApiToken, scope: TokenScope) -> None:
+    if not token.allows(scope):
+        raise forbidden(api_texts.NO_SCOPE.format(scope=scope))
 
 
 async def _body(scope: "Scope", receive: "Receive", limit: int = BODY_BYTES) -> bytes:
