@@ -9,14 +9,14 @@ Rules
   The text of an event is in its row only until its last turn has begun; then it is the turn's.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Index, UniqueConstraint
 
-from agent.ports.webhooks import EventAdded, EventState, NewEventTurn, NewWebhookEvent, WebhookEvent
+from agent.ports.webhooks import ArrivedEvent, EventAdded, EventState, NewEventTurn, NewWebhookEvent, WebhookEvent
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted
 from store.databases.database import (
@@ -73,8 +73,13 @@ _ROW: Final = webhook_event.c
 _OPEN_TURN: Final = turn.c.state.in_((WAITING, RUNNING))
 
 
-def add(connection: sa.Connection, new: NewWebhookEvent, now: datetime, run_at: datetime, limit: int) -> EventAdded:
-    in_order(connection, f"webhook {new.hook}")
+def add(connection: sa.Connection, arrived: Sequence[ArrivedEvent], limit: int) -> list[EventAdded]:
+    for hook in sorted({each.event.hook for each in arrived}):  # always in the same order: no deadlock
+        in_order(connection, f"webhook {hook}")
+    return [_add(connection, each.event, each.received, each.run_at, limit) for each in arrived]
+
+
+def _add(connection: sa.Connection, new: NewWebhookEvent, now: datetime, run_at: datetime, limit: int) -> EventAdded:
     of_hook = _ROW.hook == new.hook
     if _is_known(connection, new.hook, new.ids):
         return EventAdded.DUPLICATE
@@ -230,9 +235,9 @@ class SqlWebhookEvents(SqlStore):
         self._erased_ids = erased_ids
         self._notifier = notifier
 
-    async def add(self, new: NewWebhookEvent, now: datetime, run_at: datetime, limit: int) -> EventAdded:
-        added = await self.database.write(add, new, now, run_at, limit)
-        if added is EventAdded.STORED:
+    async def add(self, arrived: Sequence[ArrivedEvent], limit: int) -> list[EventAdded]:
+        added = await self.database.write(add, arrived, limit)
+        if EventAdded.STORED in added:
             self._notifier.publish(CHANGED)
         return added
 

@@ -1,6 +1,6 @@
 """Events of incoming webhooks: where they are posted, and how they are stored until then."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -72,6 +72,15 @@ class NewWebhookEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrivedEvent:
+    """`run_at`: from when on it is posted."""
+
+    event: NewWebhookEvent
+    received: datetime
+    run_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class WebhookEvent:
     """A stored event. `id`: of its row. `text`: "" once it is done. `source`: where it was posted, "" if it was not.
     `thread`: the page in whose thread.
@@ -105,8 +114,10 @@ class NewEventTurn:
 class WebhookEvents(Protocol):
     """The stored events. Raises StoreError."""
 
-    async def add(self, new: NewWebhookEvent, now: datetime, run_at: datetime, limit: int) -> EventAdded:
-        """Store an event, to be posted from `run_at` on, once; unless `limit` events of its webhook wait."""
+    async def add(self, arrived: Sequence[ArrivedEvent], limit: int) -> list[EventAdded]:
+        """Store events in one transaction, in this order, each to be posted once; none while `limit` events of its
+        webhook wait. Returns what became of each.
+        """
         ...
 
     async def add_ignored(self, hook: str, ids: tuple[str, ...], now: datetime) -> EventAdded:

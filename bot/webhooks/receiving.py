@@ -3,7 +3,8 @@
 Rules
 - A request is checked from what costs least to what costs most: its method, name, headers, rate, body, signature, JSON.
 - An event is stored before it is acknowledged. If it cannot be stored, the sender is told to try again.
-- Events are stored a few at a time, so that what people write waits behind few of them, and not behind a flood.
+- Events that arrive at the same time are stored together (`EventBatches`), so that what people write does not wait
+  behind each of a flood.
 - Memory is bounded: the server bounds how many connections send a body of up to SMALL, and larger ones are read from
   a few senders at the same time. So slow senders without a secret delay no small delivery.
 - A sender learns that it was refused, and not why its signature is wrong. The log says why, once a minute for each
@@ -20,13 +21,14 @@ from typing import TYPE_CHECKING, Final
 
 from agent.errors import StoreError
 from agent.ports.clock import Clock
-from agent.ports.webhooks import EventAdded, NewWebhookEvent, WebhookEvents
+from agent.ports.webhooks import ArrivedEvent, EventAdded, NewWebhookEvent, WebhookEvents
 from bot.chat.backoff import OncePerMinute
 from bot.chat.http_routes import BODY_BYTES, RequestRefused, read_body
 from bot.chat.telemetry import RequestEnd, RequestHandled, Telemetry
 from bot.webhooks import texts
 from bot.webhooks.config import Hook
 from bot.webhooks.deliveries import Event, Ignored, Refused, read
+from bot.webhooks.storing import EventBatches
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -36,7 +38,7 @@ log = logging.getLogger(__name__)
 PATH: Final = "/hooks"
 SMALL: Final = 65_536  # Bytes: most deliveries are smaller
 LARGE_AT_ONCE: Final = 8  # Bodies of a megabyte, and their JSON several times that
-STORED_AT_ONCE: Final = 2  # SQLite has one writer, which writes in the order in which it was asked
+IGNORED_AT_ONCE: Final = 2  # SQLite has one writer, which writes in the order in which it was asked
 PATIENCE_S: Final = 10.0  # For a large body: senders give up after ten seconds or more
 MAX_WAITING: Final = 1_000  # Events of a hook that were not posted yet
 MAX_HEADERS: Final = 100
@@ -109,8 +111,12 @@ class Receiver:
     _rates: MinuteRates = field(default_factory=MinuteRates)
     _recent: RecentIds = field(default_factory=RecentIds)
     _reading_large: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_AT_ONCE))
-    _storing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(STORED_AT_ONCE))
+    _ignoring: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(IGNORED_AT_ONCE))
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
+    _batches: EventBatches = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._batches = EventBatches(self.events, MAX_WAITING)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         name = str(scope["path"]).removeprefix(PATH).removeprefix("/")
@@ -185,7 +191,7 @@ class Receiver:
     async def _ignore(self, hook: Hook, ignored: Ignored, now: datetime) -> Response:
         if ignored.ids:
             try:
-                async with self._storing:
+                async with self._ignoring:
                     added = await self.events.add_ignored(hook.name, ignored.ids, now)
             except StoreError as error:
                 return Response(503, texts.TOLD_UNSTORED, RequestEnd.UNAVAILABLE, str(error), _RETRY)
@@ -198,8 +204,7 @@ class Receiver:
         new = NewWebhookEvent(event.hook, event.ids, event.text, event.key, event.closes)
         run_at = (hook.quiet and hook.quiet.until(now)) or now
         try:
-            async with self._storing:
-                added = await self.events.add(new, now, run_at, MAX_WAITING)
+            added = await self._batches.add(ArrivedEvent(new, now, run_at))
         except StoreError as error:
             return Response(503, texts.TOLD_UNSTORED, RequestEnd.UNAVAILABLE, str(error), _RETRY)
         if added is not EventAdded.FULL:

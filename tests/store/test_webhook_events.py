@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from agent.events import Outcome
 from agent.incoming import Incoming
-from agent.ports.webhooks import EventAdded, EventState, NewEventTurn, NewWebhookEvent, WebhookEvent
+from agent.ports.webhooks import ArrivedEvent, EventAdded, EventState, NewEventTurn, NewWebhookEvent, WebhookEvent
 from agent.progress import decode
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Claiming, Closing
@@ -22,7 +22,8 @@ def new(id_: str, hook: str = "alerts", **more: object) -> NewWebhookEvent:
 
 
 async def add(store: Store, *events: NewWebhookEvent, limit: int = 100) -> list[EventAdded]:
-    return [await store.webhook_events.add(event, START, START, limit) for event in events]
+    """Store them in one transaction."""
+    return await store.webhook_events.add([ArrivedEvent(event, START, START) for event in events], limit)
 
 
 async def due(

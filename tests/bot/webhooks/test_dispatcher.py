@@ -14,7 +14,7 @@ from agent.events import Outcome
 from agent.incoming import Incoming, Person
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import ModelCall, Usage
-from agent.ports.webhooks import EventAdded, EventPlatform, EventTarget, NewWebhookEvent
+from agent.ports.webhooks import ArrivedEvent, EventAdded, EventPlatform, EventTarget, NewWebhookEvent
 from agent.schedules.definitions import NotAllowed
 from agent.spending import Money
 from agent.turn_kinds import TurnKind
@@ -78,7 +78,8 @@ class Desk:
 
     async def report(self, hook: str, id_: str, later: timedelta = timedelta(), **more: object) -> None:
         new = replace(NewWebhookEvent(hook, (id_,), f"**{id_}** happened"), **more)
-        assert await self.store.webhook_events.add(new, CLOCK.now(), CLOCK.now() + later, 100) is EventAdded.STORED
+        arrived = ArrivedEvent(new, CLOCK.now(), CLOCK.now() + later)
+        assert await self.store.webhook_events.add([arrived], 100) == [EventAdded.STORED]
 
     async def turns(self) -> list[Claim]:
         """Claim all turns that have begun."""

@@ -3,7 +3,7 @@
 import asyncio
 import gzip
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,14 +13,15 @@ import pytest
 from starlette.types import Message
 
 from agent.errors import StoreUnavailable
-from agent.ports.webhooks import EventAdded, NewWebhookEvent
+from agent.ports.webhooks import ArrivedEvent, EventAdded, NewWebhookEvent
 from bot.chat.http_routes import BODY_BYTES, HttpRoutes, PublicSite
 from bot.chat.telemetry import RequestEnd, RequestHandled, TelemetryEvent
 from bot.chat.web_server import serving
 from bot.webhooks.config import Hook
 from bot.webhooks.presets import samples
-from bot.webhooks.receiving import PATH, SMALL, STORED_AT_ONCE, Receiver
+from bot.webhooks.receiving import PATH, SMALL, Receiver
 from bot.webhooks.signatures import sign
+from bot.webhooks.storing import BATCH
 from tests.fakes.clock import FakeClock
 from tests.fakes.hook_senders import hooks_of
 from tests.patience import PATIENCE_S
@@ -45,16 +46,16 @@ class Door:
     is_full: bool = False
     is_broken: bool = False
     lookups: int = 0
-    adding: int = 0
-    most_adding: int = 0
+    batches: list[int] = field(default_factory=list[int])
     ignored: list[tuple[str, tuple[str, ...]]] = field(default_factory=list[tuple[str, tuple[str, ...]]])
 
-    async def add(self, new: NewWebhookEvent, now: datetime, run_at: datetime, limit: int) -> EventAdded:  # noqa: ARG002 -- the port's
-        self.lookups += 1
-        self.adding += 1
-        self.most_adding = max(self.most_adding, self.adding)
+    async def add(self, arrived: Sequence[ArrivedEvent], limit: int) -> list[EventAdded]:  # noqa: ARG002 -- the port's
+        self.batches.append(len(arrived))
         await asyncio.sleep(0)
-        self.adding -= 1
+        return [self.added(each.event, each.run_at) for each in arrived]
+
+    def added(self, new: NewWebhookEvent, run_at: datetime) -> EventAdded:
+        self.lookups += 1
         if self.is_broken:
             raise StoreUnavailable("The database is away.")
         if self.is_full:
@@ -326,15 +327,20 @@ async def test_a_thousand_deliveries_at_once_are_each_answered() -> None:
         assert len(opened.stored) == 1_000
 
 
-async def test_of_a_flood_a_few_are_stored_at_a_time_so_that_other_writes_come_between() -> None:
-    async with door(hooks_of(flooded='preset = "json"\nchannel = "discord:1"\nper_minute = 100\n')) as opened:
+async def test_a_flood_is_stored_in_few_transactions_and_each_sender_learns_of_its_own_event() -> None:
+    async with door(hooks_of(flooded='preset = "json"\nchannel = "discord:1"\nper_minute = 500\n')) as opened:
         hook = hooks_of(flooded='preset = "json"\nchannel = "discord:1"\n')["flooded"]
-        bodies = [b'{"text": "%d"}' % number for number in range(40)]
-        signed = [sign(hook.scheme, hook.revealed[0], body, opened.clock.now(), f"{body}") for body in bodies]
-        posts = (
-            opened.http.post(f"{PATH}/flooded", content=body, headers=headers)
-            for body, headers in zip(bodies, signed, strict=True)
-        )
-        assert {each.status_code for each in await asyncio.gather(*posts)} == {202}
-        assert len(opened.stored) == 40
-        assert opened.most_adding == STORED_AT_ONCE
+
+        async def send(number: int) -> int:
+            body = b'{"text": "%d"}' % number
+            signed = sign(hook.scheme, hook.revealed[0], body, opened.clock.now(), f"{number}")
+            return (await opened.http.post(f"{PATH}/flooded", content=body, headers=signed)).status_code
+
+        assert [*await asyncio.gather(*map(send, range(120)))] == [202] * 120
+        assert len({event.text for event, _ in opened.stored}) == 120
+        assert len(opened.batches) < 60
+        assert max(opened.batches) <= BATCH
+        opened.is_broken = True
+        assert {*await asyncio.gather(*(send(number) for number in range(200, 220)))} == {503}
+        opened.is_broken = False
+        assert await send(200) == 202
