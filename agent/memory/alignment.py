@@ -19,6 +19,8 @@ _CLAUSE: Final = compile_later(
     r"|(?<!['’])\b(?:and|but|so|und|aber|sondern|et|mais|donc|y(?! (?:est|a)\b)|pero|sino|e|mas|и|но|а)\b"
 )
 UNSPACED: Final = compile_later("[\u3040-\u30ff\u3400-\u9fff]")
+_KANA: Final = compile_later("[\u3040-\u30ff]")
+_PREFIXED: Final = compile_later("[不未非無](?=[\u3400-\u9fff])")  # Part of a Japanese noun: "不具合" denies nothing
 _LAST_VOWEL: Final = compile_later("[aeoáéíóúâêô]$")
 _DOUBLED: Final = compile_later(r"([^\W\d])\1$")
 _SAME_BEGINNING: Final = 4  # Letters that two forms of a word share at least
@@ -185,7 +187,7 @@ def owners_in(text: str) -> list[Token]:
 def owns(word: Token, text: str) -> bool:
     """Return whether a text is about something of what a word names: "Jonas's wife", "la femme de Jonas"."""
     name = re.escape(word.raw)
-    pattern = rf"(?<!\w){name}(?:['’]s?|s['’]?) \w|\b(?:of|von|vom|de|du|da|do|del) {name}(?!\w)|{name}[的の]"
+    pattern = rf"(?<!\w){name}(?:['’]s?|s['’]?) \w|\b(?:{cues.OF_NAME}) {name}(?!\w)|{name}[的の]"
     return bool(word.raw) and word.is_name and re.search(pattern, lexicon.folded(text[:READ_CHARS])) is not None
 
 
@@ -237,4 +239,6 @@ def _begins_with_a_day(text: str) -> bool:
 def negates(text: str) -> bool:
     """Return whether a sentence denies something. In Portuguese "no" is "in the"."""
     folded = cues.without_in_the(lexicon.folded(text[:READ_CHARS]))
+    if _KANA.search(folded) is not None:
+        folded = _PREFIXED.sub(" ", folded)
     return any(pattern.search(folded) is not None for pattern in (*cues.ENDS, lexicon.NEGATED, cues.ELIDED_NEGATION))

@@ -614,7 +614,7 @@ def _differs_in_subject_and_value(pair: Pair) -> bool:
 def _owned_by(name: Token, text: str) -> list[Token]:
     """Return what of what a word names a text speaks of: "husband" of "Ann's husband", "demo" of "la demo de Ann"."""
     word = re.escape(re.sub("['’]s$", "", name.raw))
-    pattern = rf"(?<!\w){word}['’]s (\w{{2,30}})|(\w{{2,30}}) (?:of|von|de|du|da|do|di|van) {word}(?!\w)"
+    pattern = rf"(?<!\w){word}['’]s (\w{{2,30}})|(\w{{2,30}}) (?:{cues.OF_NAME}) {word}(?!\w)"
     found = re.findall(pattern, text[:READ_CHARS], re.IGNORECASE) if name.is_name and name.raw else []
     return [token for before, after in found for token in content_of(before or after)[:1]]
 

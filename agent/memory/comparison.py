@@ -124,7 +124,8 @@ class Pair:
     @classmethod
     def of(cls, older: Told, newer: Told) -> "Pair":
         old_text = restate(older.sentence, older.sentence).text
-        said = without(newer.sentence, cues.ANSWER, "")
+        opened = without(newer.sentence, cues.OPENER, "") or newer.sentence
+        said = without(opened, cues.ANSWER, "")
         restated = restate(said, older.sentence)
         old = Side.of(older.sentence, older.key, old_text, old_text)
         keys = (*_key_words(older.key), *_key_words(newer.key))
@@ -140,7 +141,7 @@ class Pair:
             one_key=same_key(older.key, newer.key),
             related_keys=_are_related(old, new),
             changed=restated.changed
-            or said != newer.sentence
+            or said != opened
             or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, cues.JUST, cues.PERFECT)),
             clash=values_clash(old.words, new.clause) or values_clash(old.words, new.words) or _are_hours(old, new),
         )
@@ -360,8 +361,9 @@ def _named_in(text: str) -> list[Token]:
 
 def is_title(word: Token, side: Side, other: Side) -> bool:
     """Return whether it only says what somebody or something is whom both name: "my son Paul", "the project Falke"."""
-    called = rf"(?:(?:(?:is|se|si|chama-) ?|s['’])?(?:called|{'|'.join(cues.CALLED)}) )?"  # "My dog is called Rex"
-    names = re.findall(rf"(?<!\w){re.escape(word.raw)} {called}(\w{{2,30}})", side.said[:READ_CHARS], re.IGNORECASE)
+    names = re.findall(
+        rf"(?<!\w){re.escape(word.raw)} {cues.IS_CALLED}(\w{{2,30}})", side.said[:READ_CHARS], re.IGNORECASE
+    )
     return bool(word.raw) and any(
         name[0].isupper() and any(is_in(named, other.words) for named in content_of(name)) for name in names
     )

@@ -35,7 +35,8 @@ _DAYS_AND_MONTHS: Final = (
 TURNED: Final = compile_later(
     _any_of(
         r"these days|nowadays|as of|effective|starting|bumped|relocated|transferred|renamed|promoted|became|become"
-        r"|turned into|sold|gave up|given up|gone off|migrated|converted|grew to|grown to|went from|cut to|slipped to"
+        r"|turned into|turned(?= \d)|sold|gave up|given up|gone off|migrated|converted|grew to|grown to|went from"
+        r"|cut to|slipped to"
         r"|shrank|shrunk"
         r"|rose|risen"
         r"|dropped|fell to"
@@ -410,6 +411,7 @@ EXCEPT: Final = compile_later(
         r""
         r"|except"
         r"|only(?! (?:takes?|costs?|has|have|needs?|leaves?)\b)"
+        r"(?! (?:(?!(?:on|in|at|for|from|until|with|the|if|when)\b)[^\W\d_]{1,12} ){0,3}[$€£]?\d)"
         r"|just (?:for|this)|apart from|other than|exceptionally|for once|temporarily|some(?:times)?"
         r"|außer|nur(?! noch)|ausnahmsweise|manchmal|einmalig|vorübergehend|bis auf|sauf|seulement|uniquement"
         r"|exceptionnellement"
@@ -514,7 +516,13 @@ WHEN: Final = compile_later(
     _any_of(
         r"(?:at last|endlich|enfin|por fin|eindelijk|наконец)|last (?:night|week(?:end)?|month|year|spring|summer"
         r"|autumn|fall|winter|\w{1,10}day)|yesterday|recently|lately"
-        r"|meanwhile"
+        r"|meanwhile|(?:an?|\w{1,10}) (?:days?|weeks?|months?|years?) ago"
+        r"|vor \w{1,10} (?:tagen|wochen?|monaten?|jahren?)(?! \d)"
+        r"|il y a \w{1,10} (?:jours?|semaines?|mois|ans?)"
+        r"|hace (?:\w{1,10} )?\w{1,10} (?:días?|semanas?|mes(?:es)?|años?)"
+        r"|há \w{1,10} (?:dias?|semanas?|m[êe]s(?:es)?|anos?)|\w{1,10} (?:mesi|anni|mese|settimana) fa"
+        r"|\w{1,10} (?:dagen|weken|maanden|jaar|week|maand) geleden"
+        r"|(?:\w{1,10} )?(?:дн\w{1,2}|недел\w{1,2}|месяц\w{0,2}) назад"
         r"|letzte[nrs]? (?:nacht|woche|wochenende|monat|jahr|\w{1,10}tag)|gestern|kürzlich|vor kurzem|neulich"
         r"|hier|le week-end dernier|la semaine dernière|le mois dernier|l['’]an dernier|récemment"
         r"|ayer|el fin de semana pasado|la semana pasada|el mes pasado|el año pasado|hace poco|recientemente"
@@ -525,7 +533,7 @@ WHEN: Final = compile_later(
         r"|\w{1,10} giorni fa"
         r"|gisteren|vorig weekend|vorige (?:week|maand)|vorig jaar|onlangs|pas geleden"
         r"|вчера|на прошлой неделе|в прошлом (?:месяце|году)|недавно",
-        r"上个?(?:月|周|星期)|昨天|去年|最近|刚[刚才]?|先月|先週|昨日|さっき|先日|先ほど",
+        r"(?:\d{1,3}|[一二两三四五六七八九十半]{1,2})(?:天|周|个月|个星期|年|週間|か月|日)前|上个?(?:月|周|星期)|昨天|去年|最近|刚[刚才]?|先月|先週|昨日|さっき|先日|先ほど",
     )
 )
 # The new value beside the old one: "closes earlier, at six"
@@ -777,6 +785,24 @@ ANSWER: Final = compile_later(
     r"^\W{0,3}(?:(?:no|nein|non|não|nee|нет|sorry|oh|ah|ach|well|oops|ups|perdón|pardon|scusa|desculpa"
     r"|不是?|不对|いや|いえ|いいえ|违う)\s?[,，、.!:]\s?){1,3}"
 )
+# Words before a name: "is called Bo"
+CALLED: Final = lexicon.words("heißt heisst heet heten llama appelle chama chiama зовут")
+# Between a thing and the name of its owner, as parts of patterns: "la demo de Ann", "my dog is called Rex"
+OF_NAME: Final = "of|von|vom|de|du|da|do|del|di|van"
+IS_CALLED: Final = rf"(?:(?:(?:is|se|si|chama-) ?|s['’])?(?:called|{'|'.join(sorted(CALLED))}) )?"
+TITLES: Final = lexicon.words("dr prof mr mrs ms frau herr mme monsieur madame sr sra dra doctor")
+# A greeting or a call for attention before the sentence: "Heads up, …", "Bonne nouvelle de la RH : …"
+OPENER: Final = compile_later(
+    r"^\W{0,3}(?:(?:ok(?:ay)?|alright|hi|hey|hello|all|everyone|everybody|team|guys|folks|psa|fyi|heads[- ]up|attention"
+    r"|(?:good|bad|great) news(?: [^,.:!]{1,30})?|just so you know|btw|hallo|leute|zusammen|achtung|info|entwarnung"
+    r"|(?:gute|schlechte) nachrichten?(?: [^,.:!]{1,30})?|salut|bonjour|pour info"
+    r"|(?:bonne|mauvaise) nouvelle(?: [^,.:!]{1,30})?"
+    r"|hola|chic[oa]s|gente|atención|ojo|(?:buena|mala)s? noticias?(?: [^,.:!]{1,30})?|olá|oi|pessoal|atenção"
+    r"|(?:boa|má)s? notícias?(?: [^,.:!]{1,30})?|ciao|ragazzi|attenzione"
+    r"|(?:buon|brutt)[ae] notizi[ae](?: [^,.:!]{1,30})?"
+    r"|hoi|let op|(?:goed|slecht) nieuws(?: [^,.:!]{1,30})?|привет|внимание|ребята|коллеги"
+    r"|大家好?注?意?|各位|注意|通知|皆さん|お知らせ|すみません|すいません)\s?[,，、.!！:：]\s?){1,3}"
+)
 # "It is Ben now": the sentence is about what was spoken of
 BEGINS_WITH_IT: Final = compile_later(
     r"\W{0,3}(?:(?:now|actually|jetzt|nun|maintenant|ahora|adesso|ora|agora|теперь|nu) )?(?:it|that|that['’]s|it['’]s"
@@ -870,8 +896,6 @@ MEMBER: Final = compile_later(
         "成员|会员|メンバー|会員",
     )
 )
-# Words before a name: "is called Bo"
-CALLED: Final = lexicon.words("heißt heisst heet heten llama appelle chama chiama зовут")
 TITLED: Final = compile_later("さん|先生|氏|老师|医生|先生|女士|经理")
 # Words of German, where each noun has a capital
 GERMAN: Final = compile_later(

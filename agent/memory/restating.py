@@ -30,8 +30,10 @@ def _forms(stems: str, endings: str) -> str:
 _CHANGED: Final = "|".join(
     (
         (
-            r"moved|changed|switched|pushed|shifted|bumped|raised|lowered|increased|reduced|extended|shortened|postponed"
-            r"|delayed|rescheduled|updated|set|reset|brought|put|cut|renamed|upgraded|downgraded|transferred|relocated"
+            r"moved|changed|switched|pushed|shifted|bumped|raised|lowered|increased|reduced|extended|shortened"
+            r"|postponed"
+            r"|delayed|rescheduled|updated|set|reset|brought|put|cut|renamed|upgraded|downgraded|transferred"
+            r"|relocated"
             r"|migrated|turned|widened|expanded|shrunk|enlarged|dropped|slid|stretched"
         ),
         _forms(  # Spanish
@@ -63,7 +65,8 @@ _CHANGED: Final = "|".join(
 VERB_OF_CHANGE: Final = compile_later(rf"\b(?:{_CHANGED})\b")
 _PART: Final = 4  # Letters of a word that is part of a compound
 _PARTICIPLES: Final = (
-    r"verschoben|verlegt|vorverlegt|vorgezogen|geändert|verlängert|verkürzt|erhöht|gesenkt|angehoben|gesetzt|umbenannt"
+    r"verschoben|verlegt|vorverlegt|vorgezogen|geändert|verlängert|verkürzt|erhöht|gesenkt|angehoben|gesetzt"
+    r"|umbenannt"
     r"|umgestellt|gelegt|aktualisiert|angepasst|reduziert|aufgestockt|gekürzt|umgebucht|geschoben|gezogen"
     r"|vergrößert|verkleinert|verteilt|gebracht|gedreht"
     r"|verplaatst|verzet|gewijzigd|veranderd|verhoogd|verlaagd|uitgesteld|verlengd|vervroegd|opgeschoven"
@@ -131,6 +134,16 @@ _WHEN_FIRST: Final = compile_later(
     r" |inmiddels )"
     r"(?P<have>haben?|hebben|heb) (?P<who>wir|ich|man|we|wij|ik) "
 )
+# Or the thing that was changed ("den Termin haben wir … verlegt"), and colloquially no subject: "hab ihn … verlegt"
+_OBJECT_FIRST: Final = compile_later(
+    r"^\W{0,3}(?P<what>(?:den|die|das|unser\w{0,2}|mein\w{0,2}|de|het|onze|mijn) [^.,;]{2,40}?)"
+    r" (?P<have>habe?n?|hebben|heb) (?P<who>wir|ich|man|we|wij|ik) "
+)
+_NO_SUBJECT: Final = compile_later(r"^\W{0,3}(?:hab(?!en)e?|heb(?!ben)) ")
+_WHILE_MAKING: Final = compile_later(
+    r" (?:eben|gerade|soeben|vorhin|dauerhaft|endgültig|bereits|schon|jetzt|nun|net|zojuist|definitief|voorgoed)(?= )"
+    r"| (?:und|en) (?:[^\W\d_]{1,5}(?=ge))?(?:ge|ver|be|er|ent)[^\W\d_]{2,20}(?:t|en|d)(?=\W*$)"
+)
 # "It is X who does Y", and "who does Y is X".
 _CLEFT: Final = (
     compile_later(
@@ -182,22 +195,26 @@ _MONTH: Final = (
 )
 _PERIOD: Final = (
     r"weeks?|months?|years?|quarters?|spring|summer|autumn|fall|winter|morning|weekend|term|semester|yesterday|today"
-    r"|recently|woche|monats?|jahr(?:es)?|quartals?|frühjahr|frühling|sommer|herbst|winter|gestern|heute|kurzem|neuestem"
+    r"|recently|woche|monats?|jahr(?:es)?|quartals?|frühjahr|frühling|sommer|herbst|winter|gestern|heute|kurzem"
+    r"|neuestem"
     r"|wochenende|semaine|mois|année|printemps|été|automne|hiver|rentrée|hier|peu|trimestre|semana|mes|año|primavera"
-    r"|verano|otoño|invierno|ayer|hoy|poco|semestre|settimana|mese|anno|estate|autunno|inverno|ieri|oggi|mês|ano|verão"
+    r"|verano|otoño|invierno|ayer|hoy|poco|semestre|settimana|mese|anno|estate|autunno|inverno|ieri|oggi|mês|ano"
+    r"|verão"
     r"|outono|inverno|ontem|hoje|недели|месяца|года|весны|лета|осени|зимы|вчерашнего дня|недавних пор|этого момента"
     r"|easter|christmas|new year(?:['’]s)?|ostern|weihnachten|neujahr|silvester|pâques|noël|pascua|navidad|año nuevo"
     r"|pasqua|natale|capodanno|páscoa|natal|ano novo|pasen|kerst|nieuwjaar|пасхи|рождества|нового года"
-    r"|сегодняшнего дня|maand|jaar|voorjaar|zomer|herfst|kort|gisteren|vandaag"
+    r"|aujourd['’]hui|сегодняшнего дня|maand|jaar|voorjaar|zomer|herfst|kort|gisteren|vandaag"
 )
 _TIME: Final = rf"(?:(?:{'|'.join(_DAY)})(?:day)?|{_MONTH}|{_PERIOD})"
 _OF_TIME: Final = (
     r"(?:the |this |last |next |early |mid-?|late |dem |der |den |diese[rmns]? |letzte[rmns]? |(?:anfang|mitte|ende) "
-    r"|le |la |l['’]|cette? |el |este |esta |principios de |finales de |il |lo |quest[oa] |questa |o |a |deste |desta "
+    r"|le |la |l['’]|cette? |el |este |esta |principios de |finales de |il |lo |quest[oa] |questa |o |a |deste "
+    r"|desta "
     r"|прошло(?:й|го) |этого |этой |начала |конца |de |het |deze |dit |afgelopen ){0,2}"
 )
 _SINCE: Final = (
-    r"since|as of|starting(?: in| from)?|beginning|from|seit|ab|depuis|dès|à partir d[eu]|à compter d[eu]|desde"
+    r"since|as of|starting(?: in| from)?|beginning|from|seit|ab|depuis|dès|à partir d[eu]|à compter d[eu]"
+    r"|à (?:partir|compter) d(?=['’])|desde"
     r"|a partir d[eo]|dal|dalla|dall['’]|da|a partire d[a-z]{1,4}|sinds|vanaf|с|со|начиная с"
 )
 # "Since the rebuild": only where it is the end of the sentence, and never "from", which also names a place.
@@ -220,10 +237,11 @@ _SINCE_EVENT: Final = compile_later(
     r"|\s(?:desde|dalla|dal|dopo|after|nach|après|tras|após|после) (?:the |la |el |le |il |o |a |der |dem |l['’])?"
     r"(?:re(?:build|org|design|launch|name)|upgrade|migration|merger|move|switch|umbau|umzug|umstellung|umstieg"
     r"|wechsel|migración|mudanza|fusión|actualización|cambio|déménagement|fusion|passage|changement|mudança|migração"
-    r"|fusão|atualização|troca|trasloco|migrazione|fusione|aggiornamento|переезда|перехода|обновления|слияния)(?=\W*$)"
+    r"|fusão|atualização|troca|trasloco|migrazione|fusione|aggiornamento|переезда|перехода|обновления"
+    r"|слияния)(?=\W*$)"
 )
 _SINCE_TIME: Final = compile_later(
-    rf"(?<!\w)(?:{_SINCE})\s{_OF_TIME}{_TIME}(?:(?:\s(?:on|onwards|an|passad[oa]|pasad[oa]|dernière?|scors[oa]"
+    rf"(?<!\w)(?:{_SINCE})[\s'’]{_OF_TIME}{_TIME}(?:(?:\s(?:on|onwards|an|passad[oa]|pasad[oa]|dernière?|scors[oa]"
     r"|geleden))\b)?(?![\w-])(?!\s(?:to|until|till|through|bis|à|au|a|al|até|hasta|tot|по|до)\s),?"
 )
 _SINCE_SIGNS: Final = compile_later(
@@ -310,6 +328,7 @@ def restate(sentence: str, after: str = "") -> Restated:
     text = _half_hours(text)
     if (first := _WHEN_FIRST.match(folded(text))) is not None:
         text = f"{first['who']} {first['have']} {text[first.end() :]}"
+    text = _in_usual_order(text)
     made = _made(text) or _acted(text, after)
     return Restated(
         " ".join((made or text).split()),
@@ -320,6 +339,17 @@ def restate(sentence: str, after: str = "") -> Restated:
 def with_closed_codes(text: str) -> str:
     """Return a text with each code of words and numbers as one word: "tulip-44" is "tulip44"."""
     return _replace(text, (_HYPHEN_IN_CODE,), "")[0]
+
+
+def _in_usual_order(text: str) -> str:
+    """Return a German or Dutch sentence in the perfect with its subject first and without adverbs of the change."""
+    if (first := _OBJECT_FIRST.match(folded(text))) is not None:
+        text = f"{first['who']} {first['have']} {text[slice(*first.span('what'))]} {text[first.end() :]}"
+    elif (start := _NO_SUBJECT.match(folded(text))) is not None:
+        text = f"{'ik heb' if start.group().strip() == 'heb' else 'ich habe'} {text[start.end() :]}"
+    else:
+        return text
+    return _replace(text, (_WHILE_MAKING,), "")[0]
 
 
 def _replace(text: str, patterns: Iterable[re.Pattern[str]], replacement: str) -> tuple[str, bool]:
@@ -357,8 +387,12 @@ def _acted(text: str, after: str) -> str | None:
 
 
 def _is_known(word: str, known: Collection[str]) -> bool:
-    """Return whether it is one of these words, or a compound of two of them: "Marketingbudget"."""
-    return word in known or sum(len(part) >= _PART and part in word for part in known) > 1
+    """Return whether it is one of these words, a compound of two of them ("Marketingbudget") or part of one
+    ("Gateway-Timeout").
+    """
+    if word in known or sum(len(part) >= _PART and part in word for part in known) > 1:
+        return True
+    return len(word) >= _PART and any(word in re.split("[-‐]", compound) for compound in known)
 
 
 def _half_hours(text: str) -> str:

@@ -32,9 +32,6 @@ MAX_SENTENCES: Final = 3  # Of a message, in which a value and its successor are
 _ENDS: Final = (lexicon.ENDED, lexicon.CANCELLED, cues.STOPPED, cues.LEFT, cues.GONE, cues.ELIDED_END)
 _TAKES_BACK: Final = (cues.MISTAKEN, cues.WITHDRAWN, cues.BY_ANOTHER)
 _LONG: Final = 3  # Digits of a number that names one thing
-_TITLES: Final = frozenset(
-    {"dr", "prof", "mr", "mrs", "ms", "frau", "herr", "mme", "monsieur", "madame", "sr", "sra", "dra", "doctor"}
-)
 _HOURS: Final = frozenset({"clock", "number"})
 _NUMERIC: Final = frozenset({"number", "money", "share", "duration", "age", "code"})
 
@@ -178,7 +175,7 @@ def _are_of_one_kind(word: Token, value: Token) -> bool:
 def _shares_a_word(pair: Pair, values: Sequence[Token], clauses: Sequence[str]) -> bool:
     """Return whether both say of what the value is: "Ann leads design", "… Ben leads design"."""
     known = [word for word in (*pair.older.words, *pair.older.key) if not is_in(word, values) and tells(word)]
-    known = [word for word in known if not (word.kind or word.raw in _TITLES)]
+    known = [word for word in known if not (word.kind or word.raw in cues.TITLES)]
     said = [word for clause in clauses for word in content_of(clause) if not (word.kind or is_in(word, values))]
     return any(is_among(word, known) for word in said)
 

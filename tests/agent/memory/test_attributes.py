@@ -4,6 +4,7 @@ from time import process_time
 
 import pytest
 
+from agent.memory.alignment import negates
 from agent.memory.attributes import gives_another_value
 from agent.memory.judging import Verdict, judge, may_replace
 from agent.memory.told import Told
@@ -492,3 +493,38 @@ def test_a_statement_that_repeats_itself_is_compared_in_linear_time(piece: str) 
     began = process_time()
     judge(Told("large", piece * 1_000, piece * 1_000), Told("also_small", "milk", "milk"))
     assert process_time() - began < cpu_s(0.5)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        # A greeting, and since when
+        ("practice day", "Practice is on Mondays.", "Heads up, practice moved to Thursdays."),
+        ("valeur du bon", "Le bon est à 8 euros.", "Bonne nouvelle : le bon passe à 9 euros à compter d'aujourd'hui."),
+        ("締め切り", "締め切りは5月3日です。", "すみません、締め切りは5月9日に変更です。"),
+        # "Only" with a number is how much
+        ("monthly fee", "The gym is 40 euros a month.", "The gym is now only 30 euros a month."),
+        # When it changed
+        ("city", "I live in Halden.", "I moved to Norvik two weeks ago."),
+        ("Wohnort", "Ich wohne in Ulm.", "Ich bin vor drei Wochen nach Gera gezogen."),
+    ],
+)
+def test_a_greeting_and_when_it_changed_are_no_part_of_what_holds(key: str, older: str, newer: str) -> None:
+    assert judge(Told(key, older, older), Told(key, newer, newer)) is Verdict.REPLACES
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("gym hours", "The gym is open at 8.", "The gym is now only open on 3 days."),
+        ("締め切り", "締め切りは5月3日です。", "締め切りは5月9日ではありません。"),
+    ],
+)
+def test_only_on_some_days_and_a_denial_still_replace_nothing(key: str, older: str, newer: str) -> None:
+    assert judge(Told(key, older, older), Told(key, newer, newer)) is not Verdict.REPLACES
+
+
+def test_a_prefix_of_a_japanese_noun_denies_nothing() -> None:
+    assert not negates("不具合のため延期です。")
+    assert negates("延期ではありません。")
+    assert negates("不再延期。")

@@ -31,6 +31,34 @@ def test_who_made_a_change_and_its_verb_are_no_part_of_the_state(report: str, st
 
 
 @pytest.mark.parametrize(
+    ("older", "report", "state"),
+    [
+        ("Die Probe ist montags.", "Die Probe haben wir auf Freitag verlegt.", "Die Probe is now auf Freitag"),
+        ("Der Ofen steht auf 180 Grad.", "Hab den Ofen eben auf 200 gestellt.", "den Ofen is now auf 200"),
+        (
+            "Das Proxy-Limit ist 30 MB.",
+            "hab das Limit am Proxy auf 60 MB gedreht",
+            "das Limit am Proxy is now auf 60 MB",
+        ),
+        (
+            "De repetitie is maandag.",
+            "De repetitie hebben wij naar vrijdag verzet.",
+            "De repetitie is now naar vrijdag",
+        ),
+    ],
+)
+def test_a_german_or_dutch_sentence_may_begin_with_what_was_changed_or_lack_its_subject(
+    older: str, report: str, state: str
+) -> None:
+    assert restate(report, older).text == state
+
+
+@pytest.mark.parametrize("sentence", ["Den Kuchen haben wir am Freitag gegessen.", "Hab auf Ann gewartet."])
+def test_another_event_in_that_order_is_no_change(sentence: str) -> None:
+    assert not restate(sentence, "Der Kuchen ist für Montag.").changed
+
+
+@pytest.mark.parametrize(
     ("sentence", "state"),
     [
         ("Desde marzo trabajo en Correos.", "now trabajo en Correos."),
