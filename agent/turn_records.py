@@ -147,6 +147,8 @@ class Closing:
     """The audience of the tools' results, if not all readers of the reply may read them (`agent.memory.audience`)."""
     invented: int = 0
     """The number of citations without a result, which were removed from the reply."""
+    asked_model: str = ""
+    """The name of the model that should have answered; "" if none was asked."""
     words: Provenance = Provenance.FOREIGN
     """Whose text the turn held beside its asker's own."""
 

@@ -13,6 +13,7 @@ from bot.chat.commands.talking import ASK_COMMAND, HELP_COMMAND, NEW_COMMAND, ST
 from bot.chat.commands.whoami import WHOAMI_COMMAND
 from bot.chat.panels import PanelForm
 from bot.connect.commands import COMMAND as CONNECT_COMMAND
+from bot.explanations.commands import COMMAND as WHY_COMMAND
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
 from bot.memory.commands import COMMAND as MEMORY_COMMAND
@@ -46,6 +47,7 @@ COMMANDS: Final[tuple[AnyCommand, ...]] = (
     TOOLS_COMMAND,
     USAGE_COMMAND,
     WHOAMI_COMMAND,
+    WHY_COMMAND,
 )
 
 

@@ -24,6 +24,7 @@ from agent.ports.api_tokens import ApiTokens
 from agent.ports.consents import Approvals, AskedQuestions, Consents, OpenQuestions
 from agent.ports.conversations import Knowledge, Summaries, WorkingSet
 from agent.ports.embeddings import Embeddings
+from agent.ports.explanations import Explanations
 from agent.ports.forgetting import Forgetting
 from agent.ports.installations import Installations
 from agent.ports.jobs import Jobs
@@ -58,6 +59,7 @@ from store.databases.database import (
 )
 from store.databases.sqlite import is_locked, open_sqlite, open_sqlite_beside, unwritable
 from store.erased_ids import ErasedIds
+from store.explanations import SqlExplanations
 from store.forgetting.erase import mark_sweep_due
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.installations import SqlInstallations
@@ -374,6 +376,7 @@ class Store:
     approvals: Approvals
     open_questions: OpenQuestions
     asked_questions: AskedQuestions
+    explanations: Explanations
     conversations: SqlConversations
     knowledge: Knowledge
     memories: Memories
@@ -628,6 +631,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlApprovals(database),
         SqlOpenQuestions(database),
         SqlAskedQuestions(database, erased_ids),
+        SqlExplanations(database),
         SqlConversations(database),
         SqlKnowledge(database),
         SqlMemories(database, reader),

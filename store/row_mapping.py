@@ -223,12 +223,19 @@ def ended_columns(now: datetime, outcome: Outcome) -> dict[str, Any]:
 
 # A key beside a turn's tokens, for operators: how often its answer cited a source that no tool had returned.
 INVENTED: Final = "invented_citations"
+ASKED: Final = "asked_model"  # And the name of the model that should have answered
 
 
 def ending(closing: Closing, now: datetime) -> dict[str, Any]:
     return {
         **ended_columns(now, closing.outcome),
-        "usage": json_text({**asdict(closing.usage), **({INVENTED: closing.invented} if closing.invented else {})}),
+        "usage": json_text(
+            {
+                **asdict(closing.usage),
+                **({INVENTED: closing.invented} if closing.invented else {}),
+                **({ASKED: closing.asked_model} if closing.asked_model else {}),
+            }
+        ),
         "pages": json_text(closing.pages),
         "context_messages": write_ids(closing.context_messages),
         "given_messages": write_ids(closing.given_messages),

@@ -53,6 +53,7 @@ class ToolCallRow(TableRow):
     effect: str = Field(sa_type=StorableText)
     decision: str = Field(sa_type=StorableText)
     decided_by: str = Field(sa_type=StorableText)
+    account: str = Field(sa_type=StorableText, default="", sa_column_kwargs={"server_default": ""})
     outcome: str = Field(sa_type=StorableText)
     ms: int | None = Field(sa_type=BigInteger, default=None)
     size: int | None = Field(sa_type=BigInteger, default=None)

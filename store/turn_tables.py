@@ -77,6 +77,8 @@ class TurnRow(TableRow):
     """The `context_messages` that tools returned, because the model asked for them."""
     context_facts: str = Field(sa_type=StorableText, default="[]")
     given_documents: str = Field(sa_type=StorableText, default="[]", sa_column_kwargs={"server_default": "[]"})
+    erased_sources: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """How many messages and facts of its context were erased since; their ids are no longer in the lists above."""
     ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
 
 

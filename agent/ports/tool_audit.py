@@ -40,6 +40,8 @@ class AuditedCall:
     ms: int | None = None
     size: int | None = None
     call: str = ""
+    account: str = ""
+    """Whose account at a service it used (`agent.ports.tools.ToolAccount`)."""
     turn: int | None = None
     id: int = 0
 

@@ -251,6 +251,25 @@ class PlatformTool(Protocol):
         ...
 
 
+class ToolAccount(StrEnum):
+    """Whose account at a service the calls of a tool use."""
+
+    NONE = ""
+    """None, or nobody knows."""
+    ASKER = "asker"
+    OPERATOR = "operator"
+
+
+@runtime_checkable
+class AccountTool(Protocol):
+    """A tool that uses an account at a service."""
+
+    @property
+    def account(self) -> ToolAccount:
+        """Whose account its calls use."""
+        ...
+
+
 class ToolSource(Protocol):
     """A changing set of tools: of a server, a plug-in, an operator's package."""
 

@@ -37,6 +37,8 @@ from bot.chat.feature import Feature
 from bot.chat.message_events import EventsOfFeatures
 from bot.chat.ports import ModelChoices
 from bot.connect import feature as connect
+from bot.explanations import feature as explanations
+from bot.explanations.service import ExplanationService
 from bot.forgetting.feature import PlatformForgetting, open_forgetting
 from bot.forgetting.retention import VendorCopies
 from bot.forgetting.service import ForgetService
@@ -152,6 +154,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         knowledge.feature(core, services.knowledge, page_reader(settings.web, core.clock)),
         web.feature(core, settings.web),
         code,
+        explanations.feature(ExplanationService(store.explanations, services.memories.audiences)),
         models.feature(services.models),
         operators.feature(services.operators),
         programs.feature,

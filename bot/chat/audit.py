@@ -22,7 +22,7 @@ from agent.memory.audience import Audience, label
 from agent.messages import Consent, Json, Keep, ResultStatus, ToolCall, ToolResult
 from agent.ports.clock import Clock
 from agent.ports.tool_audit import AuditedCall, CallEnd, ToolAudit
-from agent.ports.tools import ToolEffect
+from agent.ports.tools import AccountTool, Tool, ToolEffect
 from agent.progress import RoundStep, may_quote_unkept
 from agent.tool_policy import CallGate, DecidedBy
 from agent.toolbox.registry import Registry
@@ -167,6 +167,7 @@ class CallAudit:
             decided_by=str(by),
             outcome=outcome,
             call=name,
+            account=_account_of(self.tools.get(call.name)) if known else "",
         )
 
 
@@ -177,6 +178,10 @@ class _RunningCall:
     row: AuditedCall
     at: float
     id: int | None
+
+
+def _account_of(tool: Tool) -> str:
+    return tool.account.value if isinstance(tool, AccountTool) else ""
 
 
 def _size(result: ToolResult) -> int:

@@ -154,6 +154,9 @@ def drop_records(connection: Connection, doomed: ErasureSet) -> tuple[int, froze
             "context_messages": write_ids(ground.context - doomed.messages.keys()),
             "given_messages": write_ids(ground.given - doomed.messages.keys()),
             "context_facts": write_ids(ground.facts - doomed.facts),
+            "erased_sources": turn.c.erased_sources
+            + len(ground.context & doomed.messages.keys())
+            + len(ground.facts & doomed.facts),
             "progress": "",
         }
         connection.execute(update(turn).where(turn.c.id == ground.turn).values(**values))

@@ -59,6 +59,8 @@ def answering_host(
     code: PythonEngine | None = None,
     hooks: Mapping[str, Hook] = NO_HOOKS,
     rows: Sequence[PolicyRow] = (),
+    *,
+    explains: bool = False,
 ) -> AnsweringHost:
     """Return a host in a simulated process of its own, on a store that may be an earlier one's."""
     store = store or store_in_memory()
@@ -74,6 +76,7 @@ def answering_host(
         code=code,
         hooks=hooks,
         rows=rows,
+        explains=explains,
     )
     received = host.messages
     messages = RecordedMessages(received.admission, received.turns, received.ledger, received.clock)

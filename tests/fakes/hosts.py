@@ -10,6 +10,7 @@ from agent.ports.api_tokens import ApiTokens
 from agent.ports.clock import Clock
 from agent.ports.consents import Approvals, AskedQuestions, Consents, OpenQuestions
 from agent.ports.conversations import Conversations
+from agent.ports.explanations import Explanations
 from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
@@ -57,6 +58,8 @@ from bot.chat.reply.surface import ReplyAction
 from bot.chat.turns.worker import TurnWorker
 from bot.connect import feature as connect
 from bot.connect.service import ConnectService
+from bot.explanations import feature as explanations_feature
+from bot.explanations.service import ExplanationService
 from bot.forgetting import feature as forgetting_feature
 from bot.forgetting.service import ForgetService
 from bot.knowledge import feature as knowledge_feature
@@ -115,6 +118,8 @@ class Stored(Protocol):
     def open_questions(self) -> OpenQuestions: ...
     @property
     def asked_questions(self) -> AskedQuestions: ...
+    @property
+    def explanations(self) -> Explanations: ...
     @property
     def conversations(self) -> Conversations: ...
     @property
@@ -272,6 +277,7 @@ def host_on(
             ConnectService(store.preferences, clock, new_secret, connections.schedules, admission.refusal),
             connections.readers,
         ),
+        *explanations_feature.bound_commands(ExplanationService(store.explanations, audiences)),
         *forgetting_feature.bound_commands(forgetting),
         *knowledge_feature.bound_commands(knowledge),
         *memory.bound_commands(memories, PolicyService(store.facts, clock, audiences, operates)),

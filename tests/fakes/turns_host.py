@@ -32,6 +32,7 @@ from bot.chat.feature import Feature
 from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
+from bot.explanations.notes import WhyNote
 from bot.forgetting.notices import EditedNotice
 from bot.memory.notices import WithheldNotice
 from bot.python.chart_tool import ChartTool
@@ -82,6 +83,7 @@ def turns_host(
     code: PythonEngine | None = None,
     hooks: Mapping[str, Hook] = NO_HOOKS,
     acts: ActSettings | None = None,
+    explains: bool = False,
 ) -> ServedHost:
     """Return a host in a simulated process of its own, on a store that may be shared or taken over. Answer with
     `host.turns.serving()`.
@@ -141,6 +143,7 @@ def turns_host(
                 Feature(name="python", notes=[] if code is None else [CodeNote()]),
                 ambient.feature,
                 Feature(name="webhooks", kinds=event_kinds(hooks)),
+                Feature(name="explanations", notes=[WhyNote()] if explains else []),
             ]
         ),
         files=reader,

@@ -42,6 +42,8 @@ class ReplyAction(StrEnum):
     """Show the code that ran for the reply."""
     NUMBERS = "numbers"
     """Show the numbers of the reply's charts as tables."""
+    WHY = "why"
+    """Show its asker what the reply was drawn from."""
 
 
 # Below an answer that has scheduled something.

@@ -212,7 +212,9 @@ class TurnRunner:
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         if closing.outcome is not Outcome.REFUSED:  # else it is a sentence of ours about what went wrong
             closing = replace(closing, reply=live.shaped(closing.reply))
-        whole = closed(_with_sources(claim, closing, turn.progress), turn, claim.incoming.place)
+        whole = closed(
+            _with_sources(claim, replace(closing, asked_model=events.asked), turn.progress), turn, claim.incoming.place
+        )
         closing = await _after_answer(whole, claim.incoming.text, hooks, stopped)
         if report.posts is not None and is_reported(closing, report):
             await events.release()

@@ -53,7 +53,7 @@ class TurnFeatures:
         if _is_silent(ended.closing):
             return ()
         lines = [await _line(note, ended) for note in self._notes if not note.is_private]
-        return tuple(sorted((line for line in lines if line.text), key=lambda line: not line.actions))
+        return tuple(sorted((line for line in lines if line.text or line.actions), key=lambda line: not line.actions))
 
     async def private_lines(self, ended: EndedTurn) -> list[str]:
         """Return what the person alone is shown after the turn has ended, without what cannot be read now."""

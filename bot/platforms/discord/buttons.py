@@ -41,6 +41,7 @@ _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.END: {"label": reply_texts.END_BUTTON},
     ReplyAction.CODE: {"label": reply_texts.CODE_BUTTON},
     ReplyAction.NUMBERS: {"label": reply_texts.NUMBERS_BUTTON},
+    ReplyAction.WHY: {"label": reply_texts.WHY_BUTTON},
 }
 
 _OF_CONVERSATION: Final = frozenset({ReplyAction.STOP, ReplyAction.CONTINUE})

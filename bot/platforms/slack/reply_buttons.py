@@ -33,6 +33,7 @@ _LABELS: Final = {
     ReplyAction.END: reply_texts.END_BUTTON,
     ReplyAction.CODE: reply_texts.CODE_BUTTON,
     ReplyAction.NUMBERS: reply_texts.NUMBERS_BUTTON,
+    ReplyAction.WHY: reply_texts.WHY_BUTTON,
     ReplyAction.DECIDE: platforms_texts.DECIDE_BUTTON,
     ReplyAction.ANSWER: reply_texts.ANSWER_BUTTON,
 }
@@ -50,6 +51,7 @@ _BUTTONS: Final = (
     ReplyAction.END,
     ReplyAction.CODE,
     ReplyAction.NUMBERS,
+    ReplyAction.WHY,
 )
 
 

@@ -20,7 +20,7 @@ from typing import Final
 from agent.errors import StoreError, ToolError
 from agent.messages import JsonObject
 from agent.ports.clock import Clock
-from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import Asker, Tool, ToolAccount, ToolContext, ToolEffect, ToolOutput
 from bot.tools import texts as tool_texts
 from bot.tools.accounts.accounts import Accounts, PersonAuth
 from bot.tools.accounts.oauth import Account, OAuthFailed
@@ -271,6 +271,10 @@ class PersonTool:
     @property
     def timeout_s(self) -> float:
         return self.tool.timeout_s
+
+    @property
+    def account(self) -> ToolAccount:
+        return ToolAccount.ASKER
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput | str:
         if context.person.id != self.person:

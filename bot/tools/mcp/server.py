@@ -35,7 +35,7 @@ from agent.memory.audience import Audience, TeamAudience
 from agent.memory.secrets import without_secrets
 from agent.messages import JsonObject, Keep
 from agent.ports.clock import Clock
-from agent.ports.tools import Tool, ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import Tool, ToolAccount, ToolContext, ToolEffect, ToolOutput
 from bot.chat.findings import Finding, Level
 from bot.chat.logs import redactor
 from bot.chat.processes import complete
@@ -592,6 +592,11 @@ class McpTool:
     @property
     def effect(self) -> ToolEffect:
         return self.offered.effect
+
+    @property
+    def account(self) -> ToolAccount:
+        is_shared = self.server.config.account is AccountKind.SHARED
+        return ToolAccount.OPERATOR if is_shared else ToolAccount.NONE
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         output = await self._output(args, context)
