@@ -4,13 +4,14 @@ from datetime import date, datetime
 from typing import Final
 
 import sqlalchemy as sa
+from sqlmodel import Field
 
 from agent.ports.acts import ActLimit, ActLimits
 from store.databases.database import StorableText, in_order
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class ActCountRow(TableRow):
+class ActCountRow(TableRow, table=True):
     """`owner`: a person's id, or "place:" and the source and id of a channel. `day`: of UTC."""
 
     owner: str = Field(sa_type=StorableText, primary_key=True)

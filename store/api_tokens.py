@@ -14,15 +14,16 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, RowMapping, delete, func, insert, or_, select, update
+from sqlmodel import Field
 
 from agent.memory.audience import audience_of, label
 from agent.ports.api_tokens import ApiToken, NewApiToken, Refreshing, TokenScope
 from agent.spending import Money
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
-from store.schema import NEVER_REUSED, Field, TableRow, metadata
+from store.schema import NEVER_REUSED, TableRow, metadata
 
 
-class ApiTokenRow(TableRow):
+class ApiTokenRow(TableRow, table=True):
     """A token. `person`: as whom it acts, "" for a service; who may never have written, so it is no foreign key.
 
     `scopes`: separated by commas. `money_per_day`: in nano-dollars.

@@ -6,13 +6,14 @@ from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger
+from sqlmodel import Field
 
 from agent.spending import SpendingPeriod
 from store.databases.database import SqlStore, StorableText, in_order, reads, writes
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class CodeTimeRow(TableRow):
+class CodeTimeRow(TableRow, table=True):
     """How long code ran for a person on a day of UTC, in milliseconds."""
 
     person: str = Field(sa_type=StorableText, primary_key=True)

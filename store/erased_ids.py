@@ -8,12 +8,14 @@ from datetime import datetime
 from itertools import count
 from typing import Final
 
+from sqlmodel import Field
+
 from agent.incoming import Incoming
 from store.databases.database import StorableText, UtcDateTime
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class ErasedRow(TableRow):
+class ErasedRow(TableRow, table=True):
     """A keyed hash of an erased platform id, so that a redelivery or a catch-up never restores the message."""
 
     hash: str = Field(sa_type=StorableText, primary_key=True)

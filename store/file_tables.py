@@ -3,12 +3,14 @@
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
+from sqlmodel import Field
+
 from agent.memory.audience import WIDE
 from store.databases.database import StorableText, UtcDateTime
-from store.schema import NEVER_REUSED, Field, TableRow, metadata
+from store.schema import NEVER_REUSED, TableRow, metadata
 
 
-class SavedFileRow(TableRow):
+class SavedFileRow(TableRow, table=True):
     """`person` asked for it. `sources`: how many rows of `saved_file_source` it has while all of its sources exist."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
@@ -29,7 +31,7 @@ class SavedFileRow(TableRow):
     call: str = Field(sa_type=StorableText, default="")
 
 
-class SavedFileSourceRow(TableRow):
+class SavedFileSourceRow(TableRow, table=True):
     """A message that a file was made from: `asked`, `attached` as in `agent.ports.saved_files.FileSource`."""
 
     file: int = Field(primary_key=True, foreign_key="saved_file.id", ondelete="CASCADE")

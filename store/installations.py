@@ -12,13 +12,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
+from sqlmodel import Field
 
 from agent.ports.installations import Installation
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class InstallationRow(TableRow):
+class InstallationRow(TableRow, table=True):
     """An app installed in a workspace through the install page, by the source of its messages. `sealed`: its tokens.
 
     `epoch` and `renewing`: the claim to renew them, and until when it holds; `removed`: when the app was uninstalled.

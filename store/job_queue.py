@@ -13,15 +13,16 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import Connection, Index, Select, and_, bindparam, delete, exists, func, insert, or_, select, update
+from sqlmodel import Field
 
 from agent.errors import LeaseLost
 from agent.jobs import Job
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, writes
-from store.schema import NEVER_REUSED, Field, TableRow, metadata, partial_index
+from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 from store.turn_tables import RUNNING, WAITING
 
 
-class JobRow(TableRow):
+class JobRow(TableRow, table=True):
     """Work outside of turns. It is forgotten with `person` and `conversation`; the person may have no row."""
 
     __table_args__: ClassVar[Any] = (

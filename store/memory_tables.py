@@ -4,12 +4,13 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import Index
+from sqlmodel import Field
 
 from store.databases.database import StorableText, UtcDateTime
-from store.schema import NEVER_REUSED, Field, TableRow, metadata
+from store.schema import NEVER_REUSED, TableRow, metadata
 
 
-class FactRow(TableRow):
+class FactRow(TableRow, table=True):
     """See `agent.memory.facts`. `person` is "" for a fact about no particular person, so it is no foreign key.
 
     `source_message` remains as a number after the message's row is deleted; forgetting the message deletes the fact.
@@ -57,7 +58,7 @@ class FactRow(TableRow):
 fact: Final = metadata.tables["fact"]
 
 
-class ProfileRow(TableRow):
+class ProfileRow(TableRow, table=True):
     """What was learned of a person in one audience. `revision` grows with every change."""
 
     person: str = Field(sa_type=StorableText, primary_key=True, foreign_key="person.id")
@@ -73,7 +74,7 @@ class ProfileRow(TableRow):
 profile: Final = metadata.tables["profile"]
 
 
-class ProfileEntryRow(TableRow):
+class ProfileEntryRow(TableRow, table=True):
     """One entry of a profile; deleted with any of its sources. `everywhere`: used in all replies to its person."""
 
     __table_args__: ClassVar[Any] = (Index("ix_profile_entry_person", "person", "audience"), NEVER_REUSED)
@@ -92,7 +93,7 @@ class ProfileEntryRow(TableRow):
 profile_entry: Final = metadata.tables["profile_entry"]
 
 
-class ProfileSourceRow(TableRow):
+class ProfileSourceRow(TableRow, table=True):
     """A message that an entry came from. Its id remains after the message's row is deleted, as with a fact's source."""
 
     entry: int = Field(primary_key=True, foreign_key="profile_entry.id")

@@ -4,12 +4,13 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import CheckConstraint, Index
+from sqlmodel import Field
 
 from store.databases.database import BitString, StorableText, UtcDateTime
-from store.schema import NEVER_REUSED, Field, TableRow, metadata, partial_index
+from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 
 
-class PersonRow(TableRow):
+class PersonRow(TableRow, table=True):
     """`number` identifies the person's range of the search index. `served`: when a turn of theirs was last claimed."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
@@ -24,7 +25,7 @@ class PersonRow(TableRow):
 person: Final = metadata.tables["person"]
 
 
-class ConversationRow(TableRow):
+class ConversationRow(TableRow, table=True):
     """`summary` is for readers of `audience` only, and is cleared when the place changes its kind."""
 
     id: str = Field(sa_type=StorableText, primary_key=True)
@@ -35,7 +36,7 @@ class ConversationRow(TableRow):
 conversation: Final = metadata.tables["conversation"]
 
 
-class ParticipantRow(TableRow):
+class ParticipantRow(TableRow, table=True):
     """A person who wrote in a conversation: that makes it one of the person's threads."""
 
     conversation: str = Field(sa_type=StorableText, primary_key=True, foreign_key="conversation.id")
@@ -45,7 +46,7 @@ class ParticipantRow(TableRow):
 participant: Final = metadata.tables["participant"]
 
 
-class MessageRow(TableRow):
+class MessageRow(TableRow, table=True):
     """`person` wrote the message or, for one of the bot's, was answered. `length` counts index words, for ranking.
 
     `to_learn`: learning has yet to read it. `passed_over`: the person excluded it from learning. `taken_back`: the
@@ -89,7 +90,7 @@ class MessageRow(TableRow):
 message: Final = metadata.tables["message"]
 
 
-class EmbeddingRow(TableRow):
+class EmbeddingRow(TableRow, table=True):
     """The embedding of a message by one model (`store.search.vectors`); it is deleted with the message."""
 
     __table_args__: ClassVar[Any] = (Index("ix_embedding_model", "model", "message", "signs"),)
@@ -103,7 +104,7 @@ class EmbeddingRow(TableRow):
 embedding: Final = metadata.tables["embedding"]
 
 
-class PlaceRow(TableRow):
+class PlaceRow(TableRow, table=True):
     """An audience with documents or shared messages. `number` identifies its range of the indexes."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED

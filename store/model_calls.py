@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Index
+from sqlmodel import Field
 
 from agent import doors
 from agent.doors import Door
@@ -25,7 +26,7 @@ from store.databases.database import SqlStore, StorableText, UtcDateTime, reads,
 from store.json_columns import progress_calls
 from store.message_tables import person
 from store.preferences import preference
-from store.schema import NEVER_REUSED, Field, TableRow, metadata, partial_index
+from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 from store.turn_tables import turn
 
 TOKENS: Final = ("input_uncached", "input_cached", "input_written", "output", "reasoning")
@@ -33,7 +34,7 @@ TOKENS: Final = ("input_uncached", "input_cached", "input_written", "output", "r
 SPENT: Final = ("day", "model", "person", "channel", "cost", *TOKENS, "estimated")
 
 
-class ModelCallRow(TableRow):
+class ModelCallRow(TableRow, table=True):
     """Usage and cost of one model call. It holds no one's words, and remains after its turn is deleted: then without
     turn, and after its day without channel.
 

@@ -10,13 +10,14 @@ from datetime import datetime
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+from sqlmodel import Field
 
 from agent.ports.operator_sessions import OperatorSession
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, writes
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class OperatorSessionRow(TableRow):
+class OperatorSessionRow(TableRow, table=True):
     """A session of the operators' page. `hash`: of the browser's cookie, or of a link; `opened`: None for a link."""
 
     hash: str = Field(sa_type=StorableText, primary_key=True)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Index
+from sqlmodel import Field
 
 from agent.admission_terms import Whose
 from agent.consents import CONSENT_TIME
@@ -46,11 +47,11 @@ from store.job_queue import due_topic, job
 from store.json_columns import json_text
 from store.json_lists import ids_in
 from store.message_tables import message
-from store.schema import NEVER_REUSED, Field, TableRow, metadata, partial_index
+from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 from store.turn_tables import RUNNING, WAITING, turn
 
 
-class OutgoingWebhookRow(TableRow):
+class OutgoingWebhookRow(TableRow, table=True):
     """A row of the operator's file. `disabled`: since when its receiver wants no more events."""
 
     name: str = Field(sa_type=StorableText, primary_key=True)
@@ -60,7 +61,7 @@ class OutgoingWebhookRow(TableRow):
     disabled: datetime | None = Field(sa_type=UtcDateTime, default=None)
 
 
-class OutgoingDeliveryRow(TableRow):
+class OutgoingDeliveryRow(TableRow, table=True):
     """An event for one row of the file, until its receiver has it. `turn`: it falls with it. `until`: until when it
     is tried; `failed`: when it was given up.
     """

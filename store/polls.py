@@ -7,17 +7,18 @@ from collections import Counter
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlmodel import Field
 
 from agent.ports.acts import Poll
 from agent.turn_kinds import TurnKind
 from store.databases.database import StorableText, in_order
 from store.json_columns import json_text, read_json
 from store.replies import page
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 from store.turn_tables import turn
 
 
-class PollRow(TableRow):
+class PollRow(TableRow, table=True):
     """A poll, by the turn of its post. `options`: a JSON list of texts."""
 
     turn: int = Field(primary_key=True, foreign_key="turn.id")
@@ -29,7 +30,7 @@ class PollRow(TableRow):
 poll: Final = metadata.tables["poll"]
 
 
-class PollVoteRow(TableRow):
+class PollVoteRow(TableRow, table=True):
     """A person's vote. `choice`: the place of an option, from 0."""
 
     turn: int = Field(primary_key=True, foreign_key="turn.id")

@@ -3,12 +3,13 @@
 from typing import Final
 
 import sqlalchemy as sa
+from sqlmodel import Field
 
 from store.databases.database import SqlStore, StorableText, in_order, reads, writes
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class PreferenceRow(TableRow):
+class PreferenceRow(TableRow, table=True):
     """A preference. `owner` is a person, who may not have written yet, or "channel:" and a channel's id."""
 
     owner: str = Field(sa_type=StorableText, primary_key=True)

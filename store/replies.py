@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Index
+from sqlmodel import Field
 
 from agent.memory.audience import WIDE
 from agent.messages import ToolCall
@@ -20,11 +21,11 @@ from store import outbox, row_mapping
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads
 from store.json_columns import json_text
 from store.message_tables import message
-from store.schema import NEVER_REUSED, Field, TableRow, metadata
+from store.schema import NEVER_REUSED, TableRow, metadata
 from store.turn_tables import RUNNING, WAITING, action_record, turn
 
 
-class PageRow(TableRow):
+class PageRow(TableRow, table=True):
     """A page of a finished reply, by the platform's own id; deleted with the reply's text."""
 
     __table_args__: ClassVar[Any] = (Index("ix_page_page", "page", "source"), NEVER_REUSED)
@@ -38,7 +39,7 @@ class PageRow(TableRow):
 page: Final = metadata.tables["page"]
 
 
-class VerdictRow(TableRow):
+class VerdictRow(TableRow, table=True):
     """A reader's verdict on the reply of a turn."""
 
     turn: int = Field(primary_key=True, foreign_key="turn.id")

@@ -4,12 +4,13 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import Index
+from sqlmodel import Field
 
 from store.databases.database import StorableText, UtcDateTime
-from store.schema import NEVER_REUSED, Field, TableRow, metadata
+from store.schema import NEVER_REUSED, TableRow, metadata
 
 
-class ScheduleRow(TableRow):
+class ScheduleRow(TableRow, table=True):
     """A schedule. `made` is JSON; for it and for `run_at` see `store.schedule_store`."""
 
     __table_args__: ClassVar[Any] = (

@@ -18,13 +18,14 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, false
+from sqlmodel import Field
 
 from agent.ports.shard_leases import HeldShard, ListedShard, ShardSession, ShardShare
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class ShardLeaseRow(TableRow):
+class ShardLeaseRow(TableRow, table=True):
     """A connection to Discord's gateway: its owner and `since` when, the session with which another process can resume,
     and until when all events were `heard`; `behind`: messages from before the session are still to be caught up on.
     """
@@ -45,7 +46,7 @@ class ShardLeaseRow(TableRow):
 shard_lease: Final = metadata.tables["shard_lease"]
 
 
-class ShardProcessRow(TableRow):
+class ShardProcessRow(TableRow, table=True):
     """A process that takes part until `lease_until`, and the number of shards that it wants there to be."""
 
     owner: str = Field(sa_type=StorableText, primary_key=True)
@@ -56,7 +57,7 @@ class ShardProcessRow(TableRow):
 shard_process: Final = metadata.tables["shard_process"]
 
 
-class ShardIdentifyRow(TableRow):
+class ShardIdentifyRow(TableRow, table=True):
     """When a session of a bucket was last begun."""
 
     bucket: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})

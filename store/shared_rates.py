@@ -20,14 +20,15 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger
+from sqlmodel import Field
 
 from agent.admission_terms import Rate, RateReached, Whose
 from agent.ports.shared_rates import CallRate, CallsAsked, CallsTaken
 from store.databases.database import Database, StorableText
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class SharedRateRow(TableRow):
+class SharedRateRow(TableRow, table=True):
     """How often something was done recently by all processes. `name` is a hash under the database's own key; `made`
     counts by moment, and lists who wants to do more; `next`, in microseconds: when the next call is free.
     """

@@ -14,13 +14,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, or_, select, update
+from sqlmodel import Field
 
 from agent.ports.tool_accounts import SealedSignIn
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class ToolAccountRow(TableRow):
+class ToolAccountRow(TableRow, table=True):
     """A person's account at a tool server.
 
     `sealed` is encrypted and holds no one's words. `renewing`: a process renews its tokens, at the latest until then.
@@ -36,7 +37,7 @@ class ToolAccountRow(TableRow):
 tool_account: Final = metadata.tables["tool_account"]
 
 
-class SignInRow(TableRow):
+class SignInRow(TableRow, table=True):
     """A sign-in in progress: one for each person and server. `handle`: a hash of the state that identifies it."""
 
     person: str = Field(sa_type=StorableText, primary_key=True)

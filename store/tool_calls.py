@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger
+from sqlmodel import Field
 
 from agent.errors import LeaseLost
 from agent.messages import Json
@@ -28,11 +29,11 @@ from agent.turn_records import Claim
 from store import outbox, preferences
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, row_id, writes
 from store.message_tables import person
-from store.schema import NEVER_REUSED, Field, TableRow, metadata, partial_index
+from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 from store.turn_tables import turn
 
 
-class ToolCallRow(TableRow):
+class ToolCallRow(TableRow, table=True):
     """A tool call, or a change of the tool policy (`tool` is ""). It remains after its turn, then without people's
     words.
 

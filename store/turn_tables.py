@@ -4,17 +4,18 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import BigInteger, Index, UniqueConstraint
+from sqlmodel import Field
 
 from agent.turn_kinds import TurnKind
 from store.databases.database import StorableText, UtcDateTime
-from store.schema import NEVER_REUSED, Field, TableRow, metadata, partial_index
+from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 
 WAITING: Final = "waiting"
 RUNNING: Final = "running"
 DONE: Final = "done"
 
 
-class TurnRow(TableRow):
+class TurnRow(TableRow, table=True):
     """The ledger. `payload` holds what only the running turn needs; it, `progress` and `reply_ref` are cleared when the
     turn ends.
 
@@ -85,7 +86,7 @@ class TurnRow(TableRow):
 turn: Final = metadata.tables["turn"]
 
 
-class ActionRecordRow(TableRow):
+class ActionRecordRow(TableRow, table=True):
     """`drawn_from`: that of the reply of its turn."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
@@ -103,10 +104,10 @@ class ActionRecordRow(TableRow):
 action_record: Final = metadata.tables["action_record"]
 
 
-class TaskWorkspaceRow(TableRow):
+class TaskWorkspaceRow(TableRow, table=True):
     """The model's workspace during one task (seed 001); the row is deleted when the task ends."""
 
-    __tablename__ = "task_workspaces"
+    __tablename__ = "task_workspaces"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
 
     task_id: int = Field(primary_key=True, foreign_key="turn.id")
     person: str = Field(sa_type=StorableText, foreign_key="person.id", index=True)

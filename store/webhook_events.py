@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Index, UniqueConstraint
+from sqlmodel import Field
 
 from agent.ports.webhooks import ArrivedEvent, EventAdded, EventState, NewEventTurn, NewWebhookEvent, WebhookEvent
 from agent.turn_kinds import TurnKind
@@ -31,7 +32,7 @@ from store.databases.database import (
 )
 from store.erased_ids import ErasedIds
 from store.json_columns import read_pages
-from store.schema import NEVER_REUSED, Field, TableRow, metadata, partial_index
+from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 from store.search import index
 from store.search.text import IndexedText
 from store.turn_tables import RUNNING, WAITING, turn
@@ -41,7 +42,7 @@ LEASE: Final = timedelta(seconds=30)  # Longer than a platform's call takes; a k
 CHANGED: Final = "webhooks"  # The topic of notifications to all processes
 
 
-class WebhookEventRow(TableRow):
+class WebhookEventRow(TableRow, table=True):
     """An event. `delivery`: a digest of what identifies its delivery, `key`: one of what it is about. `run_at`: when it
     is examined next, None once it is done. `source`: of its turn, "" before that has begun.
     """

@@ -7,16 +7,17 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
+from sqlmodel import Field
 
 from agent import texts
 from agent.errors import StoreError
 from agent.memory.layers import WorkingItem
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, storable, writes
 from store.message_tables import message
-from store.schema import NEVER_REUSED, Field, TableRow, metadata
+from store.schema import NEVER_REUSED, TableRow, metadata
 
 
-class WorkingItemRow(TableRow):
+class WorkingItemRow(TableRow, table=True):
     """A scratch value of a conversation; deleted when it expires, and with the question in whose turn it was kept."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED

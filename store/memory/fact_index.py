@@ -17,16 +17,17 @@ from itertools import chain
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlmodel import Field
 
 from agent.memory.facts import plain_key
 from agent.memory.statements import READER, WORD, Statement, is_function_word, read_statement, stem
 from store.databases.database import StorableText
 from store.json_lists import json_rows
 from store.memory_tables import fact
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class FactTermRow(TableRow):
+class FactTermRow(TableRow, table=True):
     """A word by which a fact is found; deleted with the fact."""
 
     person: str = Field(sa_type=StorableText, primary_key=True)

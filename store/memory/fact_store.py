@@ -27,6 +27,7 @@ from sqlalchemy import (
     union_all,
     update,
 )
+from sqlmodel import Field
 
 from agent import texts
 from agent.admission_terms import Authority
@@ -55,11 +56,11 @@ from store.memory import fact_index
 from store.memory.fact_index import fact_term
 from store.memory_tables import fact
 from store.message_tables import message, person
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 from store.search.text import index_words, telling_words
 
 
-class FactGroundRow(TableRow):
+class FactGroundRow(TableRow, table=True):
     """A fact, and another fact that it depends on."""
 
     fact: int = Field(primary_key=True, foreign_key="fact.id")

@@ -4,6 +4,7 @@ Revision ${up_revision}, after ${down_revision}.
 """
 
 import sqlalchemy as sa
+import sqlmodel
 from alembic import op
 ${imports if imports else ""}
 

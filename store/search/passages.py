@@ -41,6 +41,7 @@ from sqlalchemy import (
     text,
     update,
 )
+from sqlmodel import Field
 
 from agent.jobs import INDEXING
 from agent.memory.documents import (
@@ -60,14 +61,14 @@ from store.json_columns import read_ids
 from store.json_lists import ids_in_parameter
 from store.message_tables import person, place
 from store.row_mapping import OF_DOCUMENT, document_of, page_columns
-from store.schema import NEVER_REUSED, Field, TableRow, metadata
+from store.schema import NEVER_REUSED, TableRow, metadata
 from store.search.index import PASSAGES, Fts5Words, TsvectorWords
 from store.search.search import Forms, fused, word_forms
 from store.search.text import COMPOUND, CONTAINS, index_words, indexed_words, keywords, stem, wanted_terms, word_parts
 from store.turn_tables import action_record, turn
 
 
-class DocumentRow(TableRow):
+class DocumentRow(TableRow, table=True):
     """A document of a place. `audience` is the label of those who may find it; `person` added it, or is "" after they
     were forgotten, or if an operator did. `state`: see `store.search.passages`. From `address` on: columns of a web
     page (see `agent.memory.documents.LinkedPage`), which is fetched again at `due`; without an address `digest` is that
@@ -106,7 +107,7 @@ class DocumentRow(TableRow):
 document: Final = metadata.tables["document"]
 
 
-class PassageRow(TableRow):
+class PassageRow(TableRow, table=True):
     """A passage of a document. `number`: its position, from 1. `words`: the `length` index words of its text, then
     those of the document's name and the headings above it. `place`: in whose range of the index it is, if it is
     indexed.

@@ -4,12 +4,13 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import Index
+from sqlmodel import Field
 
 from store.databases.database import StorableText, UtcDateTime
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 
 
-class ApprovalRow(TableRow):
+class ApprovalRow(TableRow, table=True):
     """A person who is asked to approve a call of somebody else's turn. `rule`: the `Approvers` of the row of the tool
     policy. `pages`: what shows it to them, as JSON. `word`: their decision; "" before it.
     """

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
+from sqlmodel import Field
 
 from agent.consents import ConsentOutcome, Undecided
 from agent.messages import Consent
@@ -19,13 +20,13 @@ from agent.schedules.long_work import asked_in
 from agent.stored_messages import Author
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads
 from store.message_tables import message
-from store.schema import Field, TableRow, metadata, partial_index
+from store.schema import TableRow, metadata, partial_index
 from store.turn_tables import DONE, RUNNING, WAITING, turn
 from store.turns.answers import pending_answer
 from store.turns.approval_table import approval
 
 
-class ConsentRow(TableRow):
+class ConsentRow(TableRow, table=True):
     """The decision about a tool call that needs consent: its asker's, or the last that was needed of others.
     `standing`: for all calls of the tool there.
     """

@@ -11,17 +11,18 @@ from datetime import datetime
 from typing import Final
 
 import sqlalchemy as sa
+from sqlmodel import Field
 
 from agent.messages import AnswerOutcome, ElicitAction, OpenQuestion
 from agent.stored_messages import Author
 from agent.turn_records import Claim
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
 from store.message_tables import message
-from store.schema import Field, TableRow, metadata
+from store.schema import TableRow, metadata
 from store.turn_tables import RUNNING, turn
 
 
-class OpenQuestionRow(TableRow):
+class OpenQuestionRow(TableRow, table=True):
     """A question of a tool to the asker while its call waits, and the answer; deleted with the call. It is valid as
     long as the claim of that `epoch` holds. `action`: "" until the asker has decided.
     """

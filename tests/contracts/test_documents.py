@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, func, select, text
+from sqlmodel import SQLModel
 
 from agent.incoming import Person
 from agent.jobs import INDEXING
@@ -27,7 +28,6 @@ from agent.memory.forgetting_plans import Everything, ForgettingPlan, Gone
 from agent.ports.tools import ToolContext
 from agent.tools.recall import RecallTool
 from store.engine import Store
-from store.schema import metadata
 from store.search import passages
 from store.search.index import INDEXES
 from store.search.passages import document
@@ -84,7 +84,7 @@ async def all_rows(store: Store) -> str:
 
     def held(connection: Connection) -> str:
         indexes = [f"{name}_kept" if connection.dialect.name == "sqlite" else name for name in INDEXES]
-        tables = (*indexes, *(table.name for table in metadata.sorted_tables))
+        tables = (*indexes, *(table.name for table in SQLModel.metadata.sorted_tables))
         rows = (row for name in tables for row in connection.execute(text(f"SELECT * FROM {name}")))  # noqa: S608 -- our own tables
         return "\n".join(str(part) for row in rows for part in row)
 

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from sqlmodel import SQLModel
+
 from store.databases.postgresql import connect
 from store.engine import open_store
-from store.schema import metadata
 from store.search.index import INDEXES
 from tests.patience import PATIENCE_S
 
@@ -32,7 +33,7 @@ SHARED: Final = "shared"
 
 _AS_OPENED: Final = "meta_as_opened"
 _MIGRATED: Final = "migrated"  # Nobody connects to it: databases are copied from it
-_TABLES: Final = [*INDEXES, *(table.name for table in reversed(metadata.sorted_tables))]
+_TABLES: Final = [*INDEXES, *(table.name for table in reversed(SQLModel.metadata.sorted_tables))]
 # Like a new file of SQLite: with the rows that opening it wrote, no others, and numbers from 1 on.
 _EMPTY: Final = ";".join(
     (

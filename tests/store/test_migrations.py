@@ -13,11 +13,11 @@ from sqlalchemy import (
     inspect,
     text,
 )
+from sqlmodel import SQLModel
 
 from agent.errors import StoreError
 from store.engine import Store, look_at, open_spending, open_store
 from store.migrations import HEAD, MIGRATIONS
-from store.schema import metadata
 from store.search.index import INDEXES
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import said
@@ -52,14 +52,14 @@ def _ours(name: str | None, *_: object) -> bool:
 async def test_all_revisions_together_give_the_tables_of_the_code(store: Store) -> None:
     def differences(connection: Connection) -> list[object]:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "include_name": _ours})
-        return compare_metadata(context, metadata)
+        return compare_metadata(context, SQLModel.metadata)
 
     assert await store.database.write(differences) == []
 
 
 async def test_every_constraint_has_the_name_that_the_code_gives_it(store: Store) -> None:
     """A later revision can only change what it can name. SQLite keeps no name of a key that it counts up itself."""
-    declared = {name: {str(one.name) for one in table.constraints} for name, table in metadata.tables.items()}
+    declared = {name: {str(one.name) for one in table.constraints} for name, table in SQLModel.metadata.tables.items()}
 
     def unnamed_or_astray(connection: Connection) -> list[tuple[str, str | None]]:
         found = inspect(connection)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Table, delete, event, func, insert, select, text
 from sqlalchemy.pool import Pool
+from sqlmodel import SQLModel
 
 from agent.events import Outcome
 from agent.incoming import UNASKED
@@ -30,7 +31,7 @@ from store.forgetting.erasure_set import find_erasure_set
 from store.memory.fact_index import fact_term
 from store.memory_tables import fact
 from store.message_tables import message, person
-from store.schema import meta, metadata
+from store.schema import meta
 from store.search import index
 from store.turn_tables import action_record, turn, workspace
 from tests.contracts.steps import answered, claimed, found, summary_of
@@ -254,7 +255,7 @@ async def test_the_proof_finds_what_an_erasing_would_have_missed(either: Store) 
 
 def words_in_rows(connection: Connection) -> str:
     """Everything that stands in any row, the index included."""
-    names = ("message_index", *(each.name for each in metadata.sorted_tables))
+    names = ("message_index", *(each.name for each in SQLModel.metadata.sorted_tables))
     rows = (row for name in names for row in connection.execute(text(f"TABLE {name}")))
     return "\n".join(str(held) for row in rows for held in row)
 
