@@ -138,6 +138,8 @@ class ActService:
         post = await self._own_post(target, context)
         if len(post.pages) > 1:
             raise ToolError(texts.SEVERAL, ours=True)
+        if await self.acts.poll(post.source, post.channel, target.page) is not None:
+            raise ToolError(texts.POLL_STAYS, ours=True)
         text = await self._checked(text, target, context)
         messages = hands.split(text)
         if len(messages) > 1:

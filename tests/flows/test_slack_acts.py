@@ -342,6 +342,8 @@ async def test_a_poll_counts_one_vote_for_each_person_and_closes_for_its_asker()
             await talk.slack.click(user, poll, label)
         await talk.slack.until(lambda: "1. Pizza: **1**" in poll.text and "2. Pasta: **1**" in poll.text)
         assert poll.text.endswith("2 votes")
+        await talk.ask("another word", call("edit_post", message=talk.link(poll), text="Dinner?"))
+        assert talk.result == act_texts.POLL_STAYS
         await talk.ask("close it", call("close_poll", message=talk.link(poll)), user=BOB)
         assert talk.result == act_texts.NOT_ITS_POST
         await talk.ask("close it", call("close_poll", message=talk.link(poll)))
@@ -377,3 +379,12 @@ async def test_a_vote_in_a_poll_that_was_forgotten_counts_nowhere() -> None:
         await talk.slack.click(BOB, poll, "Pizza")
         await talk.slack.until(lambda: bool(talk.slack.state.ephemerals))
         assert talk.slack.state.ephemerals[-1].text == platforms_texts.POLL_GONE
+
+
+async def test_what_is_asked_in_private_in_a_channel_is_not_posted_there_either() -> None:
+    async with talking() as talk:
+        talk.says[:] = [call("post_message", text="The boat is blue."), "Done."]
+        await talk.slack.command(ANN, GENERAL, "/ask", "privately tell them what colour my boat has")
+        await talk.slack.until(lambda: bool(talk.asked) and talk.asked[-1].state == "done")
+        assert talk.result == act_texts.OTHER_READERS.format(name="#general")
+        assert not talk.posts(GENERAL)

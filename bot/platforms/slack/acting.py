@@ -19,6 +19,7 @@ from typing import Final, TypeVar
 from agent.admission_terms import Authority
 from agent.errors import ToolError
 from agent.memory.attribution import stated
+from agent.memory.audience import GroupAudience
 from agent.messages import Json, JsonObject
 from agent.ports.acting import ActRight, ActTarget, NewPoll, Posted
 from agent.ports.acts import Poll
@@ -161,7 +162,7 @@ class SlackHands:
         if right in _WRITES and flag(info, "is_general") and not await self._may_post_generally(member):
             raise ToolError(platforms_texts.ACT_NO_RIGHT, ours=True)
         place, public = await self.places.read_now(channel)
-        if context.channel == channel:
+        if context.channel == channel and isinstance(context.place.audience, GroupAudience):
             place = context.place  # it already knows whether a guest reads there
         name = f"#{text(info, 'name')}" if public else platforms_texts.ACT_THAT_CHANNEL
         at = f"{inbound.channel_conversation(self.me, channel)}:acts"

@@ -17,11 +17,14 @@ from bot.platforms.slack.manifest import as_json, as_yaml, manifest
 from bot.platforms.slack.options import (
     EVENT_SCOPES,
     EVERYTHING,
+    USUAL,
     Method,
     SlackFeature,
+    SlackOptions,
     events,
     needing,
     optional_scopes,
+    required_features,
     scopes,
 )
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
@@ -242,3 +245,10 @@ def test_the_app_can_be_written_to_and_connects_by_socket() -> None:
     assert made["settings"]["token_rotation_enabled"] is False
     assert made["features"]["app_home"]["messages_tab_enabled"] is True
     assert made["features"]["app_home"]["messages_tab_read_only_enabled"] is False
+
+
+def test_what_acts_need_is_asked_for_only_where_an_operator_turned_them_on() -> None:
+    needed = {"pins:write", "team.preferences:read", "reactions:write"}
+    assert not needed & scopes(required_features(SlackOptions()))
+    assert needed <= scopes(required_features(SlackOptions(acts=True)))
+    assert not (needed - {"reactions:write"}) & scopes(USUAL)
