@@ -4,7 +4,8 @@ Rules
   Anybody can make the bot fetch such an address, before anybody signs in: it is fetched through the guard of addresses,
   from the public web and with TLS alone, without redirects, within limits of size and time. Few are fetched in a
   minute, for everybody together, and each is remembered, also one that could not be read.
-  Nothing that the other server sends is shown or logged but the document's fields.
+  Nothing that the other server sends is shown or logged but the document's fields. Why an address is not reached is not
+  said: it would show which names there are in the operator's own network.
 """
 
 import asyncio
@@ -69,12 +70,12 @@ class ClientDocuments:
             async with asyncio.timeout(self._seconds):
                 return await self._get(address)
         except TimeoutError:
-            why = texts.DOCUMENT_LATE
-        except WebRefused as refused:
-            why = str(refused)
+            error = _unread(texts.DOCUMENT_LATE)
+        except WebRefused:
+            error = _unread(texts.DOCUMENT_UNREACHABLE)
         except (OSError, h11.ProtocolError):
-            why = texts.DOCUMENT_NO_HTTP
-        raise OAuthError("invalid_client", texts.NO_DOCUMENT.format(why=why)) from None
+            error = _unread(texts.DOCUMENT_NO_HTTP)
+        raise error from None
 
     async def _get(self, address: str) -> bytes:
         admitted = await self._connections.admit(address)
@@ -91,14 +92,18 @@ class ClientDocuments:
             writer.write(exchange.request("GET", admitted.target.path, headers))
             response = await exchange.response()
             if response.status_code != 200:
-                raise WebRefused(texts.DOCUMENT_STATUS.format(status=response.status_code))
+                raise _unread(texts.DOCUMENT_STATUS.format(status=response.status_code))
             if header(response, b"content-encoding") not in {"", "identity"}:
-                raise WebRefused(texts.DOCUMENT_NO_HTTP)
+                raise _unread(texts.DOCUMENT_NO_HTTP)
             body = bytearray()
             async for piece in exchange.body():
                 body += piece
                 if len(body) > oauth.MAX_DOCUMENT_BYTES:
-                    raise WebRefused(texts.DOCUMENT_LARGE.format(limit=oauth.MAX_DOCUMENT_BYTES))
+                    raise _unread(texts.DOCUMENT_LARGE.format(limit=oauth.MAX_DOCUMENT_BYTES))
         finally:
             writer.transport.abort()  # discard any bytes that are still to come
         return bytes(body)
+
+
+def _unread(why: str) -> OAuthError:
+    return OAuthError("invalid_client", texts.NO_DOCUMENT.format(why=why))

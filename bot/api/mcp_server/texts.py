@@ -137,6 +137,7 @@ DOCUMENT_ADDRESS = (
     "A client_id that is the address of a document must be https://, with a path, without another port, a fragment, a "
     "user or dots."
 )
+DOCUMENT_UNREACHABLE = "it could not be reached on the public web"
 DOCUMENT_LATE = "it took too long"
 DOCUMENT_NO_HTTP = "the server did not answer as a web server should"
 DOCUMENT_STATUS = "the server answered with the status {status}, and redirects are not followed"

@@ -199,3 +199,13 @@ def test_whatever_a_document_holds_it_describes_an_app_of_its_own_address_or_is_
     assert client.redirects
     assert client.name
     assert client.name.isprintable()
+
+
+async def test_a_refusal_does_not_say_which_names_there_are_in_the_own_network() -> None:
+    sentences = set[str]()
+    async with web() as there:
+        for host in ("inside.example", "nowhere.example", "10.0.0.7", "127.0.0.1"):
+            with pytest.raises(OAuthError) as refused:
+                await there.documents().client(f"https://{host}/a")
+            sentences.add(str(refused.value))
+    assert sentences == {texts.NO_DOCUMENT.format(why=texts.DOCUMENT_UNREACHABLE)}
