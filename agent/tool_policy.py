@@ -262,8 +262,8 @@ BY_AFTER_ASK: Final = "“by” can only follow ask, not {answer}"
 TOO_LONG: Final = "a row can have at most {most} characters"
 TOO_MANY: Final = "a table can have at most {most} rows; the other rows are ignored"
 NO_APPROVER: Final = (
-    "“by” must be followed by asker, {kinds}, a person's full ID, or “two” and one of these groups, as in “by two "
-    "managers”, not by “{who}”"
+    "“by” must be followed by asker, {kinds}, role:ID, a person's full ID, or “two” and one of these groups, as in “by "
+    "two managers”, not by “{who}”"
 )
 NO_ANSWER: Final = "the fourth word of a row must be yes, ask or no, not {answer}"
 NO_TOOLS: Final = "{tools} is not a tool name: use letters, digits, _ - . and /, and * for any characters"

@@ -348,7 +348,7 @@ def rule_words(rule: Approvers) -> str:
     """Return who approves, as the subject of a sentence."""
     if rule.person:
         return tool_texts.APPROVING["person"]
-    return tool_texts.APPROVING[str(rule)]
+    return tool_texts.APPROVING[f"{rule.needed} role" if rule.role else str(rule)]
 
 
 def approver_text(approval: Approval, call: ToolCall, effect: ToolEffect | None, *, reads: bool) -> str:

@@ -57,7 +57,8 @@ NO_ARGUMENTS = "(nothing)"
 WAITS_BELOW = "You asked: “{question}”"
 MORE_WAIT = "{calls} for your approval."
 NOTHING_WAITS = (
-    "Nothing here needs your approval. Only the person who asked can approve a call, and only within 24 hours."
+    "Nothing here needs your approval. Only the person who asked, or those whom an operator chose, can approve a call, "
+    "and only within 24 hours."
 )
 ALLOW_ONCE = "Approve"
 ALLOW_HERE = "Approve in this thread"
@@ -88,6 +89,8 @@ APPROVING = {
     "two admins": "two admins",
     "channel-manager": "someone who manages this channel",
     "two channel-managers": "two people who manage this channel",
+    "1 role": "someone with a role that an operator chose",
+    "2 role": "two people with a role that an operator chose",
     "person": "one person, chosen by an operator,",
 }
 ASKS_OTHERS = "{who} must approve each call"
@@ -126,7 +129,7 @@ POLICY_USAGE = (
     "must approve each call of a GitHub tool\n- `set send * * no`: nobody can use `send` anywhere\n- `set wiki.search "
     "U0123 C0123 yes`: this person can use `wiki.search` in this channel without approval\n- `set deploy.* * * ask by "
     "two managers`: two managers other than the person who asks must approve each call. After `by`, write `manager`, "
-    "`admin`, `channel-manager`, a person or `asker`\n- `remove 3`: removes row 3"
+    "`admin`, `channel-manager`, `role:ID`, a person or `asker`\n- `remove 3`: removes row 3"
     "\n\nIf no row matches, the tool's effect decides whether a call needs approval."
 )
 POLICY_NO_SENSE = "Nothing changed: {why}."

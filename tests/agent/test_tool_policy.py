@@ -473,6 +473,8 @@ def test_no_argument_hides_behind_another_whose_name_looks_the_same() -> None:
             Approvers("channel-manager", 2),
             "send * * ask by two channel-managers",
         ),
+        ("send * * ask by role:S0123", Approvers("role:S0123"), "send * * ask by role:S0123"),
+        ("send * * ask by two role:77", Approvers("role:77", 2), "send * * ask by two role:77"),
         ("send * * ask by slack:T1:U7", Approvers("slack:T1:U7"), "send * * ask by slack:T1:U7"),
     ],
 )
@@ -495,6 +497,8 @@ KINDS = "manager, admin, channel-manager"
         ("send * * ask by", NO_APPROVER.format(who="", kinds=KINDS)),
         ("send * * ask by employee", NO_APPROVER.format(who="employee", kinds=KINDS)),
         ("send * * ask by U7", NO_APPROVER.format(who="U7", kinds=KINDS)),
+        ("send * * ask by role:", NO_APPROVER.format(who="role:", kinds=KINDS)),
+        ("send * * ask by Role:S1", NO_APPROVER.format(who="Role:S1", kinds=KINDS)),
         ("send * * ask by two slack:T1:U7", NO_APPROVER.format(who="two slack:T1:U7", kinds=KINDS)),
         ("send * * ask by two asker", NO_APPROVER.format(who="two asker", kinds=KINDS)),
         ("send * * ask by three managers", NO_APPROVER.format(who="three managers", kinds=KINDS)),

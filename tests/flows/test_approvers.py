@@ -21,6 +21,8 @@ from tests.fakes.discord_world import ANN
 from tests.fakes.one_turn import Echo
 from tests.fakes.telling_model import ALLOW, REFUSE, says
 from tests.flows.worlds import (
+    DISCORD_ROLE,
+    SLACK_CREW,
     SLACK_OTHER,
     WORLDS,
     AnyWorld,
@@ -31,11 +33,14 @@ from tests.flows.worlds import (
     SlackWorld,
     Who,
     World,
+    in_slack,
+    on_discord,
 )
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
 OFTEN = JobLimits(sweep_s=0.2)
+ROLES = {in_slack: SLACK_CREW, on_discord: DISCORD_ROLE}
 DONE, NOT_DONE = "I will tell Ben.\n\nBen knows.", "I will tell Ben.\n\nThen not."
 
 
@@ -59,6 +64,13 @@ class Approval:
             self.world.slack.state.users[SLACK_OTHER].facts["is_admin"] = False
         elif isinstance(self.world, DiscordWorld):
             self.world.fake.world.absent.add(ANN)
+
+    def give_role(self, who: Who | None) -> None:
+        """Only this person has the role, or nobody."""
+        if isinstance(self.world, SlackWorld):
+            self.world.slack.state.groups = {SLACK_CREW: {SLACK_OTHER} if who else set()}
+        elif isinstance(self.world, DiscordWorld):
+            self.world.fake.world.roles_of[ANN] = [DISCORD_ROLE] if who else []
 
     @asynccontextmanager
     async def running(self, *, answers: bool = True) -> AsyncGenerator[None]:
@@ -84,7 +96,7 @@ class Approval:
         """What they are shown after so many requests, once the turn is put aside."""
         turns = self.host.store
         await self.world.until(
-            lambda: len(self.shown()) > shown and all(turn.state == "waiting" for turn in turns.turns)
+            lambda: len(self.shown()) > shown and all(turn.state != "running" for turn in turns.turns)
         )
         return self.shown()[-1]
 
@@ -190,6 +202,23 @@ async def test_who_cannot_read_the_place_of_the_question_sees_the_call_and_not_t
         await here.world.press(page, ALLOW, Who.OTHER)
         await here.ended()
     assert here.tool.said == ["Hello Ben."]
+
+
+async def test_who_has_the_role_that_a_row_names_approves_and_who_lost_it_does_not(open_world: AnyWorld) -> None:
+    async with approval(open_world, f"echo * * ask by role:{ROLES[open_world]}") as here:
+        here.give_role(Who.OTHER)
+        async with here.running():
+            await here.world.write("hello", Who.OTHER)  # Discord does not list who has a role
+            await here.ended()
+            page = await here.asked()
+            here.give_role(None)
+            here.world.clock.ahead_s += 2 * FRESH_S
+            await here.world.press(page, ALLOW, Who.OTHER)
+            refused = tool_texts.NOT_AN_APPROVER.format(who=tool_texts.APPROVING["1 role"])
+            await here.world.until(
+                lambda: any(refused in page.whole for page in (*here.world.direct(Who.OTHER), *here.world.private()))
+            )
+    assert here.tool.said == []
 
 
 async def test_where_nobody_can_be_asked_the_call_does_not_run_and_the_answer_goes_on(open_world: AnyWorld) -> None:

@@ -22,7 +22,7 @@ from bot.chat.panels import Panel
 from bot.chat.reply.surface import PageGone, ReplyAction
 from bot.platforms.discord import interactions, objects, panels
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.inbound import DiscordAuthor
+from bot.platforms.discord.inbound import DiscordAuthor, ServerStanding
 from bot.platforms.discord.members import Members, Servers
 from bot.platforms.discord.occurrences import DiscordSchedules, DiscordSilent
 from bot.platforms.discord.panels import ButtonPress
@@ -66,7 +66,7 @@ class DiscordApprovers:
         """
         user = await self.client.fetch_user(number)
         author = await self.members.author_now(DiscordAuthor(user.id, user.display_name))
-        if user.bot or not _meets(rule, author.standing.authority):
+        if user.bot or not _meets(rule, author.standing):
             return None
         return Approver(Person(known_as(number), user.display_name), reads=False)
 
@@ -86,9 +86,9 @@ class DiscordApprovers:
         if member.bot:
             return None
         reads = await can_read(channel, member)
-        authority = self.members.here(objects.author_of(member)).standing.authority
-        manages = reads and (authority >= Authority.MANAGER or channel.permissions_for(member).manage_channels)
-        if not (manages if rule.who == CHANNEL_MANAGER else _meets(rule, authority)):
+        standing = self.members.here(objects.author_of(member)).standing
+        may_manage = standing.authority >= Authority.MANAGER or channel.permissions_for(member).manage_channels
+        if not (reads and may_manage if rule.who == CHANNEL_MANAGER else _meets(rule, standing)):
             return None
         return Approver(Person(known_as(number), member.display_name), reads)
 
@@ -122,8 +122,10 @@ class DiscordApprovers:
         return command_below(self.host.commands, ReplyAction.DECIDE).declared
 
 
-def _meets(rule: Approvers, authority: Authority) -> bool:
-    """Return whether a rank meets the rule. A named person is one of the servers."""
+def _meets(rule: Approvers, standing: ServerStanding) -> bool:
+    """Return whether a standing meets the rule. A named person is a member of a server."""
     if rule.person:
-        return authority > Authority.STRANGER
-    return rule.rank is not None and authority >= rule.rank
+        return standing.authority > Authority.STRANGER
+    if rule.role:
+        return rule.role in standing.roles
+    return rule.rank is not None and standing.authority >= rule.rank

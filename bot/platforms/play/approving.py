@@ -25,7 +25,7 @@ class PlayApprovers:
 
     async def approver(self, person: str, rule: Approvers, question: Incoming) -> Approver | None:
         player = PEOPLE.get(person.removeprefix(known_as("")))
-        if player is None or (rule.person and rule.person != person):
+        if player is None or rule.role or (rule.person and rule.person != person):
             return None
         channel = CHANNELS[question.channel]
         reads = channel.place == question.place and not channel.direct and player.id in channel.members

@@ -20,8 +20,9 @@ from bot.chat.commands.declaration import AnyCommand, command_below
 from bot.chat.host import Host
 from bot.chat.panels import Panel
 from bot.chat.reply.surface import PageGone, ReplyAction
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api, block_kit
-from bot.platforms.slack.api import SlackApi, items
+from bot.platforms.slack.api import SlackApi, SlackDown, items
 from bot.platforms.slack.attachments import place_of_page
 from bot.platforms.slack.inbound import SlackBot, is_ours, person_id
 from bot.platforms.slack.markup import mrkdwn
@@ -45,6 +46,8 @@ class SlackApprovers:
     membership: Membership
 
     async def candidates(self, rule: Approvers, question: Incoming) -> Sequence[str]:  # noqa: ARG002 -- a workspace has one list
+        if rule.role:
+            return [person_id(self.me, user) for user in sorted(await self._in_group(rule.role))]
         managers = () if rule.rank is Authority.ADMIN else sorted(await self.groups.manager_ids())
         return [person_id(self.me, user) for user in (*managers, *sorted(await self.guests.admins()))]
 
@@ -56,7 +59,14 @@ class SlackApprovers:
         if member.gone:
             return None
         reads = await self._reads(member, question)
-        return Approver(member.person, reads) if _meets(rule, member, reads=reads) else None
+        meets = user in await self._in_group(rule.role) if rule.role else _meets(rule, member, reads=reads)
+        return Approver(member.person, reads) if meets and member.authority > Authority.STRANGER else None
+
+    async def _in_group(self, group: str) -> frozenset[str]:
+        """Return the members of a user group. Raises SlackError if they are not known now."""
+        if (users := await self.groups.members_of(group, FRESH_S)) is None:
+            raise SlackDown(platforms_texts.SLACK_GROUPS_UNREAD)
+        return users
 
     async def _reads(self, member: Member, question: Incoming) -> bool:
         match question.place.audience:
@@ -99,7 +109,7 @@ class SlackApprovers:
 
 def _meets(rule: Approvers, member: Member, *, reads: bool) -> bool:
     if rule.person:
-        return member.person.id == rule.person and member.authority > Authority.STRANGER
+        return member.person.id == rule.person
     if rule.who == CHANNEL_MANAGER:
         return member.authority >= Authority.MANAGER and reads
     return rule.rank is not None and member.authority >= rule.rank

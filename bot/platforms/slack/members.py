@@ -74,6 +74,11 @@ class Groups:
             bool(in_groups & self.managers), frozenset(in_groups | (unknown & self.denied)), bool(unknown)
         )
 
+    async def members_of(self, group: str, max_age_s: float) -> frozenset[str] | None:
+        """Return the members of any user group; None if they are not known now. Never raises."""
+        (users,) = await self._members([group], max_age_s)
+        return users
+
     async def manager_ids(self) -> frozenset[str]:
         """Return the members of the groups of managers, as far as they are known now. Never raises."""
         if not self.managers:

@@ -354,7 +354,7 @@ async def test_an_approver_may_be_named_as_their_platform_does_and_tools_and_the
     )
 
 
-@pytest.mark.parametrize("by", ["@bo", "employee", "two U2", "", "manager and admin"])
+@pytest.mark.parametrize("by", ["@bo", "employee", "two U2", "", "manager and admin", "role:", "two roles"])
 async def test_an_approver_who_is_unclear_changes_nothing(by: str) -> None:
     world = World()
     told = await world.told(f"policy set echo * * ask by {by}")
