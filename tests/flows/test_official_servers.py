@@ -353,6 +353,7 @@ async def test_the_official_servers_are_used_from_discord(tmp_path: Path) -> Non
     async with on_a_discord(tmp_path) as (world, discord):
         await world.logged(*(f"MCP server {name}: connected" for name in (*OFFICIAL, "raw")))
         await each_is_called(world)
+        await its_asker_is_asked_on_discord(world, discord)
         await world.answer(f'use {LONG} {{"duration": 1.6, "steps": 4}}', "operation completed")
         assert told_how_far([call.body for call in discord.calls])
         await a_stopped_call_ends_and_its_server_goes_on(world)
