@@ -111,6 +111,12 @@ def without_quoted(payload: str, gone: Callable[[str], bool]) -> str:
     return json_text({**values, "quoted": staying})
 
 
+def quoted_pages(payload: str) -> list[str]:
+    """The pages that the quoted messages would have if they were replies."""
+    entries = _items(_field(read_json(payload), "quoted"))
+    return [str(page) for entry in entries for page in _items(_field(entry, "pages"))]
+
+
 def is_withdrawn(payload: str) -> bool:
     """Whether the question was deleted while its turn ran."""
     return _field(read_json(payload), WITHDRAWN) is True

@@ -65,9 +65,10 @@ class Acts(Polls, Protocol):
         """
         ...
 
-    async def sources(self, conversation: str, text: str) -> Collection[str]:
-        """Return what a text written in this conversation may have been drawn from (`agent.memory.audience`): of the
-        restricted replies there, those with which it shares a telling word.
+    async def sources(self, turn: int, text: str, given: Sequence[int]) -> Collection[str]:
+        """Return what a text written in this turn may have been drawn from (`agent.memory.audience`), beside the
+        results of tools: the restricted replies that its question quotes or its tools brought (`given`, their ids), and
+        of those to its person in this channel, and in its conversation, each with which the text shares a telling word.
         """
         ...
 

@@ -204,7 +204,7 @@ class ActService:
             return True
         if not may_flow(context.place.audience, target.place):
             return False
-        drawn = {context.drawn_from, *await self.acts.sources(context.conversation, text)}
+        drawn = {context.drawn_from, *await self.acts.sources(context.turn, text, context.sources)}
         return drawn <= {WIDE, *may_flow_from(target.place)}
 
     async def _charge(self, target: ActTarget, context: ToolContext) -> None:

@@ -50,12 +50,16 @@ def sources_by_words(connection: sa.Connection, conversation: str, reply_text: s
 
 def sources_by_ids(connection: sa.Connection, asked: Incoming, given: Sequence[int]) -> set[str]:
     """The `drawn_from` labels of the replies that tools found (`given`) and of those that the question quotes."""
-    quoted = [page_ for quote in asked.quoted for page_ in quote.pages]
+    return sources_of(connection, asked.source, [page_ for quote in asked.quoted for page_ in quote.pages], given)
+
+
+def sources_of(connection: sa.Connection, source: str, quoted: Sequence[str], given: Sequence[int]) -> set[str]:
+    """The same for a question from this source that quotes these pages."""
     queries = list[sa.Select[*tuple[Any, ...]]]()
     if given:
         queries.append(sa.select(message.c.drawn_from).where(message.c.id.in_(given)))
     if quoted:
-        on_page = sa.and_(page.c.turn == message.c.turn, page.c.source == asked.source, page.c.page.in_(quoted))
+        on_page = sa.and_(page.c.turn == message.c.turn, page.c.source == source, page.c.page.in_(quoted))
         quoted_replies = sa.and_(message.c.author == Author.BOT, sa.exists().where(on_page))
         queries.append(sa.select(message.c.drawn_from).where(quoted_replies))
     return {drawn for query in queries for drawn in connection.execute(query.distinct()).scalars()}

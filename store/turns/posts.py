@@ -8,19 +8,21 @@ import sqlalchemy as sa
 
 from agent.events import Outcome
 from agent.incoming import Incoming
-from agent.memory.audience import label
+from agent.memory.audience import NOWHERE, WIDE, label
 from agent.ports.acts import ActLimit, ActLimits, Poll
+from agent.schedules.long_work import asked_in
 from agent.stored_messages import Author
 from agent.turn_records import Closing
 from store import act_counts, polls, row_mapping
 from store.databases.database import Database, SqlStore, reads, row_id, writes
 from store.erased_ids import ErasedIds
+from store.json_columns import quoted_pages
 from store.message_tables import message
 from store.replies import page
 from store.search import index
 from store.search.text import IndexedText
 from store.turn_tables import DONE, turn
-from store.turns.drawn_from import sources_by_words
+from store.turns.drawn_from import sources_by_words, sources_of
 from store.turns.ledger import accept
 
 _NEW_MESSAGE: Final = sa.insert(message)
@@ -62,6 +64,27 @@ def record(
     index.add(connection, number, posted.conversation, post, index.readers_of(connection, number))
 
 
+MAX_CONVERSATIONS: Final = 10  # In which the person got restricted replies in one channel: the newest
+_RUNNING: Final = sa.select(turn.c.source, turn.c.conversation, turn.c.channel, turn.c.person, turn.c.payload)
+_LAST: Final = sa.func.max(message.c.id)
+
+
+def sources(connection: sa.Connection, turn_id: int, text: str, given: Sequence[int]) -> set[str]:
+    asked = connection.execute(_RUNNING.where(turn.c.id == turn_id)).one_or_none()
+    if asked is None:
+        return {NOWHERE}  # it was forgotten meanwhile
+    restricted = (
+        sa.select(message.c.conversation)
+        .where(message.c.person == asked.person, message.c.channel == asked.channel, message.c.drawn_from != WIDE)
+        .group_by(message.c.conversation)
+        .order_by(_LAST.desc())
+        .limit(MAX_CONVERSATIONS)
+    )
+    conversations = {asked_in(asked.conversation), *connection.execute(restricted).scalars()}
+    found = set[str]().union(*(sources_by_words(connection, each, text) for each in sorted(conversations)))
+    return found | sources_of(connection, asked.source, quoted_pages(asked.payload), given)
+
+
 class SqlActs(SqlStore):
     """The port Acts."""
 
@@ -76,8 +99,8 @@ class SqlActs(SqlStore):
     async def charge(self, person: str, place: str, limits: ActLimits, now: datetime) -> ActLimit | None:
         return await self.database.write(act_counts.charge, person, place, limits, now)
 
-    async def sources(self, conversation: str, text: str) -> Collection[str]:
-        return await self.database.read(sources_by_words, conversation, text)
+    async def sources(self, turn: int, text: str, given: Sequence[int]) -> Collection[str]:
+        return await self.database.read(sources, turn, text, given)
 
     async def record(
         self, posted: Incoming, text: str, pages: Sequence[str], now: datetime, poll: Poll | None = None

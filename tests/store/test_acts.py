@@ -2,12 +2,18 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
+from agent.events import Outcome
+from agent.incoming import Quoted
+from agent.memory.audience import NOWHERE, Place, TeamAudience
 from agent.memory.forgetting_plans import Deleted, Everything
 from agent.ports.acts import ActLimit, ActLimits, Poll
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Claim, Closing
 from store.data_subjects import PersonSubject, data_subjects_in
 from store.engine import Store
+from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said
 
 LIMITS = ActLimits(person=2, place=3)
@@ -50,8 +56,33 @@ async def test_a_post_is_a_reply_to_its_person_stored_once_and_gone_for_good_whe
     assert await either.conversations.history(posted.conversation, LATER, 10) == []
 
 
-async def test_a_text_is_drawn_from_the_restricted_replies_above_it(either: Store) -> None:
-    assert await either.acts.sources("nowhere", "The boat is vermilion.") == set()
+async def test_a_text_is_drawn_from_restricted_replies_of_its_channel_and_from_those_that_are_quoted(
+    either: Store,
+) -> None:
+    place = Place(TeamAudience("team"), within_team="team")
+    question = partial(said, place=place)
+    for conversation, reply, page in (("c1", "the boat is a catamaran", "7"), ("c2", "the berth is 4711", "8")):
+        await either.ledger.accept(question("what is it?", conversation=conversation))
+        claim = await claimed(either)
+        closing = Closing(Outcome.ANSWERED, reply, (page,), drawn_from="person:ann")
+        await either.ledger.finish(claim, closing, START)
+    quoted = (Quoted("linked message", "bot", "the berth is 4711", ("8",), by_bot=True),)
+    asked, nothing = dict[str, Claim](), tuple[Quoted, ...]()
+    for name, quotes in (("plain", nothing), ("quoting", quoted)):
+        await either.ledger.accept(replace(question("post it", conversation=f"c{name}"), quoted=quotes))
+        asked[name] = await claimed(either)
+    sources = either.acts.sources
+    assert await sources(asked["plain"].turn, "Lunch is at noon.", ()) == set()
+    assert await sources(asked["plain"].turn, "A catamaran!", ()) == {"person:ann"}
+    assert await sources(asked["quoting"].turn, "Lunch is at noon.", ()) == {"person:ann"}
+    given = [id_ for id_, text in await stored(either) if "catamaran" in text]
+    assert await sources(asked["plain"].turn, "Lunch is at noon.", given) == {"person:ann"}
+    assert await sources(1_000_000, "Lunch is at noon.", ()) == {NOWHERE}
+
+
+async def stored(store: Store) -> list[tuple[int, str]]:
+    told = [one for conversation in ("c1", "c2") for one in await store.conversations.history(conversation, LATER, 10)]
+    return [(one.id, one.text) for one in told]
 
 
 async def test_a_poll_has_one_vote_for_each_person_until_it_is_closed_and_falls_with_its_post(either: Store) -> None:
