@@ -1,7 +1,8 @@
 """Calls that others than their asker approve, on each platform: real adapter, turns and store; a scripted model."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from typing import Final
 
 import pytest
 
@@ -40,7 +41,7 @@ from tests.flows.worlds import (
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
 OFTEN = JobLimits(sweep_s=0.2)
-ROLES = {in_slack: SLACK_CREW, on_discord: DISCORD_ROLE}
+ROLES: Final[Mapping[AnyWorld, str]] = {in_slack: SLACK_CREW, on_discord: DISCORD_ROLE}
 DONE, NOT_DONE = "I will tell Ben.\n\nBen knows.", "I will tell Ben.\n\nThen not."
 
 
