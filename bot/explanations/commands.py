@@ -22,7 +22,6 @@ COMMAND = declaration.Command(
     summary="See which memories, documents, tools and models my last answer to you used",
     run=show,
     presses={ReplyAction.WHY: press_why},
-    arguments=(declaration.Argument("words", "the number of an answer", hint=" "),),
     bare=False,
     phrases=("why this answer",),
     examples={"": "what your last answer was drawn from"},
