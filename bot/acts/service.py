@@ -13,10 +13,11 @@ Rules
   which it stands becomes no conversation with the bot. Only its asker can have it changed or deleted.
 """
 
+import asyncio
 import json
 import logging
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
@@ -40,6 +41,7 @@ from bot.acts import texts
 from bot.acts.settings import ActMode, ActSettings
 from bot.acts.words import is_said_by_asker
 from bot.chat.access.place_rules import ACT, OFF, ON, rules_at
+from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.reply.link_addresses import show_addresses
 
 log = logging.getLogger(__name__)
@@ -65,6 +67,7 @@ class ActService:
     preferences: Preferences
     jobs: Jobs
     clock: Clock
+    _underway: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     async def post(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         hands, text = self._hands(context), _text(args, "text")
@@ -82,6 +85,17 @@ class ActService:
         named = await hands.named(context) if "@" in text else _NOBODY
         mentioned = {name: id_ for name, id_ in named.items() if f"@{name}".casefold() in text.casefold()}
         await self._charge(target, context)
+        return await self._carried_through(self._post(hands, target, text, messages, mentioned, context))
+
+    async def _post(
+        self,
+        hands: Hands,
+        target: ActTarget,
+        text: str,
+        messages: Sequence[str],
+        mentioned: Mapping[str, str],
+        context: ToolContext,
+    ) -> ToolOutput:
         posted = await hands.post(target, messages, mentioned, _key(context), context)
         done = texts.POSTED.format(link=posted.link)
         if posted.missing:
@@ -90,6 +104,13 @@ class ActService:
             )
         shown = text if not posted.missing else "\n\n".join(messages[: len(posted.pages)])
         return _output(await self._store(target, shown, posted.pages, context, done), context)
+
+    async def _carried_through(self, act: Coroutine[object, object, ToolOutput]) -> ToolOutput:
+        """Wait for an act that has begun. It ends and is stored also if the turn is stopped meanwhile."""
+        task = asyncio.ensure_future(act)
+        self._underway.add(task)
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        return await asyncio.shield(task)
 
     async def create_poll(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         hands, question = self._hands(context), _text(args, "question")
@@ -102,9 +123,14 @@ class ActService:
         hours = args.get("hours")
         poll = NewPoll(question, options, hours if isinstance(hours, int) else POLL_HOURS)
         await self._charge(target, context)
+        return await self._carried_through(self._post_poll(hands, target, text, poll, context))
+
+    async def _post_poll(
+        self, hands: Hands, target: ActTarget, text: str, poll: NewPoll, context: ToolContext
+    ) -> ToolOutput:
         posted = await hands.post_poll(target, poll, _key(context), context)
         done = texts.POLL_POSTED.format(link=posted.link, hours=poll.hours)
-        counted = None if hands.counts_polls else Poll(question, options)
+        counted = None if hands.counts_polls else Poll(poll.question, poll.options)
         told = await self._store(target, text, posted.pages, context, done, counted)
         if counted is not None:
             end = json.dumps([person_source(context.person.id), target.channel, posted.pages[0]])

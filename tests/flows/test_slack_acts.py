@@ -1,5 +1,6 @@
 """Acting in Slack for the person who asks: the real client, real turns, consent, and rights that change meanwhile."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -388,3 +389,16 @@ async def test_what_is_asked_in_private_in_a_channel_is_not_posted_there_either(
         await talk.slack.until(lambda: bool(talk.asked) and talk.asked[-1].state == "done")
         assert talk.result == act_texts.OTHER_READERS.format(name="#general")
         assert not talk.posts(GENERAL)
+
+
+async def test_a_post_that_has_begun_is_stored_also_if_the_turn_is_stopped() -> None:
+    async with talking() as talk:
+        talk.says[:] = [call("post_message", where="#team", text="begun")]
+        talk.slack.stalled["chat.postMessage"] = asyncio.Event()
+        asked = await talk.slack.say(ANN, GENERAL, f"{ME} post it")
+        await talk.slack.until(lambda: "chat.postMessage" in talk.slack.state.stalling)
+        await talk.slack.say(ANN, GENERAL, "stop", asked.ts)
+        await talk.slack.until(lambda: talk.asked[-1].stopping)
+        talk.slack.stalled.pop("chat.postMessage").set()
+        await talk.slack.until(lambda: "begun" in talk.stored(TEAM))
+        assert [one.text for one in talk.posts(TEAM)] == ["begun"]
