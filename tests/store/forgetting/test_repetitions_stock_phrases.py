@@ -18,6 +18,7 @@ from agent.providers.rehearsal import NOTICE
 from agent.turn_records import Claim, Closing
 from store.engine import Store
 from tests.contracts.steps import claimed, proved
+from tests.examples import one_in
 from tests.fakes.incoming import START, dm, said
 
 HERE = label(dm("ann").audience)
@@ -80,8 +81,7 @@ def thread(conversation: str) -> OneThread:
     return OneThread("ann", frozenset({conversation}))
 
 
-@pytest.mark.parametrize("forgotten", TOPICS)
-@pytest.mark.parametrize("deleted", [False, True])
+@pytest.mark.parametrize(("forgotten", "deleted"), one_in(2, TOPICS, [False, True]))
 async def test_answers_that_greet_and_close_alike_do_not_fall_with_one_another(
     either: Store, forgotten: str, deleted: bool
 ) -> None:
