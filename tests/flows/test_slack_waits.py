@@ -15,7 +15,7 @@ from bot.chat.turns.worker import TurnWorkerLimits
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.agent_view import status_of
 from bot.platforms.slack.api import TIMEOUT_S
-from tests.examples import is_thorough
+from tests.examples import is_thorough, one_in
 from tests.fakes.fast_clock import FastClock, MovedClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -195,9 +195,15 @@ def signs(world: World) -> int:
     return len(world.slack.state.statuses) + len(world.slack.state.ephemerals) + len(states(world))
 
 
-@pytest.mark.parametrize("times", [1, 3])
-@pytest.mark.parametrize("method", ["users.info", "conversations.info", "conversations.members"])
-@pytest.mark.parametrize("door", [mention, write, command, privately])
+@pytest.mark.parametrize(
+    ("door", "method", "times"),
+    one_in(
+        2,
+        [mention, write, command, privately],
+        ["users.info", "conversations.info", "conversations.members"],
+        [1, 3],
+    ),
+)
 def test_whoever_waits_for_a_lookup_that_is_never_answered_sees_a_sign_and_one_answer(
     door: Play, method: str, times: int
 ) -> None:

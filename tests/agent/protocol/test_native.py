@@ -16,7 +16,7 @@ from agent.protocol.grammar import ParserLimits
 from agent.protocol.native import NativeOpening, read_native
 from agent.protocol.parser import Parser
 from tests.agent.protocol.deviations import BOAT, TOOL_NAMES
-from tests.examples import examples
+from tests.examples import examples, one_in
 
 ARGS = '{"query": "boat"}'
 CALL = '{"name": "recall", "arguments": {"query": "boat"}}'
@@ -295,8 +295,7 @@ def _shown(stream: str, before: str, after: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("corrections", FORMS, ids=["in blocks", "in functions"])
-@pytest.mark.parametrize("place", SHOWN)
+@pytest.mark.parametrize(("place", "corrections"), one_in(2, SHOWN, FORMS))
 def test_a_foreign_call_that_a_text_shows_does_not_run(place: str, corrections: Corrections) -> None:
     """Neither in the middle of an answer, where it is text, nor at its end."""
     for name, stream in CALLS.items():
