@@ -37,5 +37,5 @@ class ApiSettings:
         parsers.whole(1, 3_650),
         DEFAULT_DAYS,
         section=Section.ACCESS,
-        description="Number of days for which a token that a person creates is valid.",
+        description="How many days a token that a person creates stays valid.",
     )

@@ -205,7 +205,7 @@ COMMAND = declaration.Command(
         "sign in wiki": "get a link to sign in with your own account",
         "sign out wiki": "sign out, here and at the server",
         "policy": "for operators: see who can use which tools where",
-        "policy set github.* manager team ask": "for operators: add a row before the others",
+        "policy set github.* manager team ask": "for operators: add a row before the other numbered rows",
         "policy set deploy.* * * ask by two managers": "for operators: have two managers approve each call",
         "policy remove 3": "for operators: remove row 3",
     },

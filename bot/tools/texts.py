@@ -47,7 +47,7 @@ TOOL_SUMMARIES = {
 EFFECTS = {
     "READS": "It only reads.",
     "WRITES_HERE": "It changes what I store.",
-    "ACTS_OUTWARD": "It sends, creates or changes something outside this conversation, which others may notice.",
+    "ACTS_OUTWARD": "It sends, creates or changes something outside this conversation. Others may notice this.",
     "IRREVERSIBLE": "**It cannot be undone.**",
     "": "I do not know what it does.",
 }
