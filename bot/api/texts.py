@@ -75,7 +75,9 @@ NO_METADATA = (
     "{value} characters."
 )
 NO_MESSAGES = "{param} must be a list with at least one message."
-NO_MESSAGE = "{param} must be a message with a role and a content. Calls and results of tools are not supported."
+NO_MESSAGE = (
+    "{param} must be a message object with the fields role and content. Calls and results of tools are not supported."
+)
 NO_ROLE = "The role of {param} must be one of {roles}."
 NO_TEXT_PART = "{param} is not text. Images, files and audio are not supported."
 LAST_NOT_USER = 'The last message is the question, so its role must be "user".'

@@ -184,7 +184,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         "" if programs.asking is None else http_address(settings),
         new_secret,
         version(DISTRIBUTION),
-        web.route(settings.web),
+        partial(web.route, settings.web),
         opened.hooks,
     )
     return Features(

@@ -63,7 +63,8 @@ TWO_SLACK_WAYS = (
     "over HTTP."
 )
 NO_SERVERS_TO_STAY_IN = (
-    "With COGENCY_DISCORD_OTHER_SERVERS=leave, set COGENCY_DISCORD_SERVERS to the servers that the bot stays in."
+    "COGENCY_DISCORD_OTHER_SERVERS=leave also needs COGENCY_DISCORD_SERVERS: the IDs of the servers that the bot "
+    "stays in."
 )
 NOTHING_TO_RUN = "There is nothing to run. Set up Slack or Discord with `cogency init`, or set their tokens."
 PAGE_LISTENS = "the operators' page is at {address}; `cogency operator` prints a sign-in link"

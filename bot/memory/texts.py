@@ -178,7 +178,7 @@ def resume_hint(*, here: bool, for_everybody: bool) -> str:
 
 LISTS_AT_ONCE = "You opened your list in several places at once. Open it again."
 GO_ON_WITH = ("Continue: {what}", "Let's continue with this: “{what}”. Where did we stop, and what is next?")
-GOAL = ("Next step: {what}", "What is a good next step toward my goal: {what}?")
+GOAL = ("Next step: {what}", "What is a good next step toward this goal: “{what}”?")
 PROJECT = ("About {what}", "What do you know about my project {what}, and what is still open?")
 
 # What holds for everyone: `/policy`

@@ -43,7 +43,7 @@ FAILURES = {
     ),
     "StreamBroken": (
         "A model's answer was cut off",
-        "The bot continues automatically. If this happens often, look for a proxy that closes long connections.",
+        "The person can press Continue. If this happens often, look for a proxy that closes long connections.",
     ),
     "model": ("A model could not be called", "The log has the reason. cogency doctor tests the model."),
     "refused": (
@@ -234,7 +234,7 @@ NO_OPERATOR_PAGE = (
     "The operators' page is off. To turn it on, set COGENCY_OPERATOR_PAGE for `cogency run`. Then `cogency operator` "
     "prints a sign-in link."
 )
-NO_OPERATOR_REPORT = "The report needs `cogency run` with Slack or Discord."
+NO_OPERATOR_REPORT = "The report is available only in Slack or Discord, while `cogency run` is running."
 OPERATOR_PAGE = (
     "[Open the operators' page]({link}). The link works for {minutes} minutes and signs in one browser after you "
     "confirm. Do not share it."

@@ -459,8 +459,8 @@ SERVICE_NO_ANSWER = "The command could not be run, or did not finish in time."
 INIT_RUN = "Start it now in this terminal (y or n)?"
 INIT_NOT_WRITTEN = "Nothing was written. Fix the problems above and run this again."
 INIT_SAYS = (
-    "In a terminal, the command asks questions. With --yes, it tests the settings from the environment and writes "
-    "them to the file."
+    "In a terminal, the command asks for the settings and writes them to the file. With --yes, it takes them from the "
+    "environment, tests them and writes them to the file."
 )
 INIT_NO_TERMINAL = "Nothing was written, because this is not a terminal. Run the command in a terminal, or add --yes."
 DOTENV_UNWRITABLE = "{dotenv} could not be written ({reason}). Check the folder."

@@ -13,7 +13,7 @@ TOOLS_USAGE = "Use `/tools` to see which calls need your approval and which tool
 TOOLS_HERE = "Tools that I can use when you ask me here:"
 NO_TOOLS_HERE = "I cannot use any tools when you ask me here."
 TOOLS_REFUSED = "Blocked for you here by an operator:"
-REFUSED_BY = ", by the row `{row}`"
+REFUSED_BY = " (row `{row}`)"
 SERVERS_AWAY = "Servers whose tools are not available right now:"
 SERVER_STARTS = "still connecting. Ask again in a minute."
 SERVER_AWAY = "not reachable for {time}. I retry automatically within ten minutes."
@@ -157,7 +157,7 @@ POLICY_NO_ROW = "Nothing changed: there is no row {number} that was set with a c
 POLICY_FULL = "Nothing changed: {why}. Remove a row first."
 POLICY_BUSY = "Someone else is changing the table right now, so nothing changed. Try again."
 POLICY_UNREADABLE = (
-    "The table of tools in the database cannot be read. Restore it from a backup, or delete the row with the owner "
+    "The tool policy in the database cannot be read. Restore it from a backup, or delete the row with the owner "
     "“{owner}” and the name “{name}” from the table “preference”."
 )
 POLICY_FILE_HAS = "the file now has these rows: {rows}"
@@ -172,7 +172,7 @@ USAGE = (
     "`/tools sign out SERVER`."
 )
 NO_SERVERS = "There is no server here that you can sign in to."
-NOT_READY = "The servers are still starting. Try again in a moment."
+NOT_READY = "The tool servers are still starting. Try again in a moment."
 NO_SUCH_SERVER = "There is no server “{server}” to sign in to. Available: {servers}."
 ACCOUNTS = "Servers that use your own sign-in:"
 NO_ACCOUNT = "- `{server}`: you are not signed in. Get a link with `/tools sign in {server}`."

@@ -396,7 +396,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "api_token": Stored(
             "hashes of the tokens and refresh tokens of programs that ask the bot, with each token's name, person or "
             "place, scopes, budget and times",
-            "until someone revokes the token; expired ones stay listed",
+            "until someone revokes the token, or the bot is removed from its channel or workspace; expired ones stay listed until their owner gets a new token",
         ),
         "sign_in": Stored("a sign-in that is in progress, encrypted", "for ten minutes"),
         "operator_session": Stored(

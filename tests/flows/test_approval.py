@@ -271,5 +271,5 @@ def test_in_the_terminal_its_person_changes_the_table_and_the_file_stands_first(
     assert ran.returncode == Exit.OK, ran.stderr
     assert "it is on its way" in ran.stdout
     assert "recall * * no (from the file)" in ran.stdout.replace("`", "")
-    assert "by the row recall * * no" in ran.stdout.replace("`", "")
+    assert "(row recall * * no)" in ran.stdout.replace("`", "")
     assert sent(folder) == "hello\n"

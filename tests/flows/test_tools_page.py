@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from agent.tool_policy import read_rows
 from benchmarks.house_code import ROOT
 from tests.fakes.mcp_world import FAKES
 from tests.fakes.ready_process import command
@@ -118,6 +119,9 @@ def test_whoever_follows_the_page_from_its_top_has_everything_that_it_promises(f
                     settings.writelines(line for needs, line in BESIDE.items() if needs in snippet.text)
                 if snippet.language == "toml":
                     installed(folder, tomllib.loads(snippet.text))
+            case "text":  # rows of the policy, as an example
+                _, mistakes = read_rows(snippet.text)
+                assert not mistakes
             case "python":
                 (folder / "program.py").write_text(snippet.text)
                 output = run(folder, f"PYTHONPATH={OURS} {sys.executable} program.py")

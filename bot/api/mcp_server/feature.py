@@ -74,11 +74,11 @@ def feature(
     address: str,
     new_secret: Callable[[], str],
     version: str,
-    route: Route,
+    route: Callable[[], Route],
     hooks: Hooks | None = None,
 ) -> Feature:
     """`address`: at which programs reach the bot, "" where they cannot. `commands`: those
-    of all features. `version`: of this program. `route`: the proxy to the web, if any.
+    of all features. `version`: of this program. `route`: returns the proxy to the web, if any.
     `hooks`: the operator's.
     """
     asking, sign_ins = api.asking, api.sign_ins
@@ -107,7 +107,7 @@ def feature(
     if not scopes:
         return Feature(name=NAME, routes=[HttpRoutes(PATH, app)], serving=app.serving)
     resolver = SystemResolver()
-    connections = GuardedConnections(WebGuard(Networks()), resolver, route=route)
+    connections = GuardedConnections(WebGuard(Networks()), resolver, route=route())
     site = OAuthSite(
         address=address,
         scopes=scopes,

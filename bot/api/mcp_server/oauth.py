@@ -221,10 +221,10 @@ def read_form(text: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
     except ValueError:
-        raise OAuthError("invalid_request", texts.NO_FORM) from None
+        raise OAuthError("invalid_request", texts.REPEATED_FIELDS.format(limit=MAX_FIELDS)) from None
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise OAuthError("invalid_request", texts.NO_FORM)
+        raise OAuthError("invalid_request", texts.REPEATED_FIELDS.format(limit=MAX_FIELDS))
     return fields
 
 
@@ -255,7 +255,7 @@ def read_authorization(
         raise OAuthError("invalid_scope", texts.NO_SCOPES)
     state = fields.get("state", "")
     if len(state) > MAX_STATE_CHARS:
-        raise OAuthError("invalid_request", texts.NO_FORM)
+        raise OAuthError("invalid_request", texts.LONG_STATE.format(limit=MAX_STATE_CHARS))
     return Authorization(client, redirect, challenge, scopes, state, query)
 
 

@@ -149,7 +149,9 @@ DOCUMENT_REDIRECTS = (
     "http://127.0.0.1:…, or an application's own scheme."
 )
 TOO_MANY_DOCUMENTS = "Too many apps asked in the last minute. Try again later."
-NO_FORM = "The request must be a form with each field once (application/x-www-form-urlencoded)."
+NO_FORM = "The request body must be of the type application/x-www-form-urlencoded."
+REPEATED_FIELDS = "Each parameter can occur only once, and there can be at most {limit}."
+LONG_STATE = "The state can have up to {limit} characters."
 OTHER_REDIRECT = "The redirect_uri is not one that the app registered."
 ONLY_CODE = "Only the authorization code flow is supported (response_type=code)."
 ONLY_GRANTS = "The grant_type must be authorization_code or refresh_token."

@@ -146,8 +146,8 @@ class DiscordSettings:
         default=True,
         section=Section.PLATFORMS,
         description=(
-            "Discord: request the Message Content Intent: on or off. Without the intent, the bot only sees messages "
-            "in its threads that mention the bot; direct messages, mentions and commands work as usual."
+            "Discord: whether to request the Message Content Intent (on or off). Without the intent, the bot only sees "
+            "messages in its threads that mention the bot; direct messages, mentions and commands work as usual."
         ),
     )
     shards: int | None = setting(

@@ -10,7 +10,7 @@ import discord
 
 from agent.errors import CogencyError
 from agent.incoming import Attachment, Quoted
-from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
+from agent.memory.audience import GroupAudience, PersonAudience, Place, label, may_flow
 from agent.stored_messages import AttachedMessage
 from bot.chat.message_parts import NOT_IN_TIME, UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
 from bot.platforms import texts as platforms_texts
@@ -279,7 +279,7 @@ def _may_be_used(source: Place, target: Place, server: str) -> bool:
     """Apply the audience rule for an asker who can currently read `source`, a place of this server."""
     if isinstance(target.audience, PersonAudience):
         target = replace(target, within_team=server)
-    readable_now = {source.audience.place} if isinstance(source.audience, GroupAudience) else set[str]()
+    readable_now = {label(source.audience)} if isinstance(source.audience, GroupAudience) else set[str]()
     return may_flow(source.audience, target, readable_now)
 
 

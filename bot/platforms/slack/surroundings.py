@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.incoming import Attachment, Quoted
-from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
+from agent.memory.audience import GroupAudience, PersonAudience, Place, label, may_flow
 from agent.messages import Json, JsonObject
 from agent.ports.membership import Membership
 from agent.stored_messages import AttachedMessage
@@ -198,7 +198,7 @@ class Threads:
         if isinstance(source.audience, GroupAudience) and isinstance(target.audience, PersonAudience):
             place = source.audience.place
             known = await self._membership.readable(target.audience.person, [place])
-            readable = {place} if known.get(place) else readable
+            readable = {label(source.audience)} if known.get(place) else readable
         return may_flow(source.audience, target, readable)
 
     async def _read(self, link: SlackMessageLink, source: str) -> tuple[Quoted, ...]:
