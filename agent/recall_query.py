@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agent.embeddings import Meaning
-from agent.memory.audience import may_be_used
+from agent.memory.audience import by_account, may_be_used
 from agent.memory.periods import TimeSpan
 from agent.stored_messages import Author, StoredMessage
 
@@ -36,9 +36,19 @@ class RecallQuery:
     """Also search what other people share with their team (`agent.memory.documents.SHARING`)."""
 
     def admits(self, message: StoredMessage) -> bool:
-        """Return whether the message may flow into the reply."""
+        """Return whether the message may flow into the reply. Of a connected account only what its person wrote may:
+        the bot's answers there may hold what belongs to places that stay apart.
+        """
         is_current = message.conversation == self.exclude_conversation
-        return may_be_used(message.audience, message.drawn_from, self.audiences, here=is_current)
+        is_answer_elsewhere = message.author is Author.BOT and message.audience in self.of_connected
+        flows = may_be_used(message.audience, message.drawn_from, self.audiences, here=is_current)
+        return flows and not is_answer_elsewhere
+
+    @property
+    def of_connected(self) -> frozenset[str]:
+        """The labels of the direct messages of the person's connected accounts."""
+        accounts = by_account(self.person, self.audiences)
+        return frozenset[str]().union(*(labels for account, labels in accounts.items() if account != self.person))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from agent.incoming import Incoming
 from agent.memory.attribution import FILES_NOTE
-from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of, by_account
+from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
 from agent.schedules.ids import occurrence_id
 from agent.stored_messages import AttachedMessage, Author, StoredMessage, Thread
 from store import row_mapping
@@ -185,7 +185,7 @@ def attached_messages(
         message.c.audience.in_(sorted(audiences)),
     )
     newest = usable.order_by(message.c.id.desc()).limit(max(limit, 0))
-    elsewhere = sa.and_(message.c.person.in_(by_account(asker, audiences)), message.c.conversation != here)
+    elsewhere = sa.and_(message.c.person == asker, message.c.conversation != here)
     found = [connection.execute(newest.where(condition)) for condition in (message.c.conversation == here, elsewhere)]
     return [AttachedMessage(**row) for rows_found in found for row in rows_found.mappings()]
 

@@ -35,6 +35,9 @@ PAUSED: Final = "paused"
 # Before the id of another account, the name of the preference by which a person says that it is theirs, too. It is
 # erased with either account.
 CONNECTED: Final = "connected"
+# The name of the preference that holds whose code a person entered, until they have confirmed it: "<until> <id>".
+CONNECT_ENTERED: Final = "connect_entered"
+CONNECT_CODE: Final = "connect_code"  # The digest of their own code
 
 # The kind of job that erases entries which a person deleted a while ago and did not restore.
 ERASE_ENTRIES: Final = "erase_entries"

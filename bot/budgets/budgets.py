@@ -1,7 +1,7 @@
 """What people may spend in a day, in tokens and in money.
 
 Rules. A day is one of UTC, so that all budgets start again at the same moment; people read it in their own time zone.
-Connected accounts have one budget: what they spend together counts against the largest of their limits. Spending is
+Connected accounts have one budget: what they spend together counts against the limit of the one that asks. Spending is
 known once a turn has ended, so turns that run when a budget is reached can exceed it. Calls without a price count in
 tokens only.
 """
@@ -125,16 +125,6 @@ def raised_budget(usual: Budget, changes: Mapping[str, str]) -> Budget:
         return UNLIMITED
     higher = _higher(usual.money, changes.get(MONEY))
     return Budget(_higher(usual.tokens, changes.get(TOKENS)), None if higher is None else Money(higher))
-
-
-def largest(budgets: Sequence[Budget]) -> Budget:
-    """Return the largest limits of several budgets, at least one."""
-    tokens, amounts = [budget.tokens for budget in budgets], [budget.money for budget in budgets]
-    limits = [limit for limit in tokens if limit is not None], [limit for limit in amounts if limit is not None]
-    return Budget(
-        max(limits[0]) if len(limits[0]) == len(budgets) else None,
-        max(limits[1]) if len(limits[1]) == len(budgets) else None,
-    )
 
 
 def midnight(now: datetime) -> datetime:
@@ -285,9 +275,7 @@ class BudgetAllowances:
 
     async def agreed(self, account: BudgetAccount) -> Budget:
         """Return the budget with changes by `/budget`."""
-        usual = await self.usually(account)
-        owners = await self.accounts_of(account.id) if account.whose is Whose.PERSON else (account.owner,)
-        return largest([raised_budget(usual, await self.preferences.all_of(owner)) for owner in owners])
+        return raised_budget(await self.usually(account), await self.preferences.all_of(account.owner))
 
     async def accounts_of(self, person: str) -> tuple[str, ...]:
         """Return the accounts that share the person's budget: theirs, and those connected a minute ago."""

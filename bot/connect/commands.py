@@ -22,6 +22,8 @@ async def connect(service: ConnectService, call: CommandCall) -> Panel:
             return await _disconnect(service, person, account)
         case _:
             pass
+    if not service.enabled:
+        return Panel(connect_texts.CONNECT_OFF, refused=True)
     if (await call.caller.asker()).place.audience != PersonAudience(person):
         return Panel(connect_texts.IN_DM, refused=True)
     match words:
@@ -31,8 +33,8 @@ async def connect(service: ConnectService, call: CommandCall) -> Panel:
             return await _new_code(service, person)
         case ["check"]:
             return await _ask(service, person) or Panel(connect_texts.NOT_ENTERED, (_CHECK,), refused=True)
-        case ["entered", "yes" | "no" as answer] if call.pressed:
-            return await _entered(service, person, mine=answer == "yes")
+        case ["entered", "yes" | "no" as answer, account] if call.pressed:
+            return await _entered(service, person, account, mine=answer == "yes")
         case ["mine", "yes" | "no" as answer, account] if call.pressed:
             return await _confirmed(service, person, account, mine=answer == "yes")
         case _:
@@ -45,21 +47,19 @@ async def _overview(service: ConnectService, person: str) -> Panel:
     accounts = await service.accounts.of(person)
     if not accounts:
         return await _new_code(service, person)
-    described = [await service.describe(account) for account in accounts]
-    lines = "\n".join(f"- {account}" for account in described)
+    listed = [await service.listed(account) for account in accounts]
+    lines = "\n".join(f"{number}. {account}" for number, account in enumerate(listed, 1))
     more = (PanelAction(connect_texts.CONNECT_ANOTHER, "new"),) if len(accounts) < MAX_ACCOUNTS else ()
-    off = [_disconnecting(account, name) for account, name in zip(accounts, described, strict=True)]
+    off = [
+        PanelAction(
+            connect_texts.DISCONNECT.format(number=number),
+            f"off {account}",
+            danger=True,
+            confirm=connect_texts.DISCONNECT_CONFIRM,
+        )
+        for number, account in enumerate(accounts, 1)
+    ]
     return Panel(f"{connect_texts.YOURS}\n{lines}", (*more, *off))
-
-
-def _disconnecting(account: str, described: str) -> PanelAction:
-    plain = described.replace("*", "")
-    return PanelAction(
-        connect_texts.DISCONNECT.format(account=plain),
-        f"off {account}",
-        danger=True,
-        confirm=connect_texts.DISCONNECT_CONFIRM.format(account=plain),
-    )
 
 
 _CHECK = PanelAction(connect_texts.ENTERED_BUTTON, "check")
@@ -83,18 +83,22 @@ async def _enter(service: ConnectService, person: str, code: str) -> Panel:
         return Panel(str(refused), refused=True)
     if account is None:
         return Panel(connect_texts.WRONG_CODE.format(minutes=MINUTES), refused=True)
-    text = connect_texts.IS_IT_YOURS.format(account=await service.describe(account))
-    yes = PanelAction(connect_texts.IT_IS_MINE, "entered yes", danger=True)
-    return Panel(text, (yes, PanelAction(connect_texts.CANCEL, "entered no")))
+    if (described := await service.described(account)) is None:
+        return Panel(connect_texts.UNCHECKED, refused=True)
+    text = connect_texts.IS_IT_YOURS.format(account=described)
+    yes = PanelAction(connect_texts.IT_IS_MINE, f"entered yes {account}", danger=True)
+    return Panel(text, (yes, PanelAction(connect_texts.CANCEL, f"entered no {account}")))
 
 
-async def _entered(service: ConnectService, person: str, *, mine: bool) -> Panel:
-    account = await service.confirm_entered(person, mine=mine)
-    if account is None:
+async def _entered(service: ConnectService, person: str, account: str, *, mine: bool) -> Panel:
+    if mine and await _is_full(service, person):
+        return _full()
+    if not await service.confirm_entered(person, account, mine=mine):
         return Panel(connect_texts.GONE, refused=True)
     if not mine:
         return Panel(connect_texts.CANCELED)
-    return Panel(connect_texts.CONFIRM_THERE.format(account=await service.describe(account), minutes=MINUTES))
+    there = connect_texts.CONFIRM_THERE.format(account=await service.listed(account), minutes=MINUTES)
+    return Panel(there, (PanelAction(connect_texts.CANCEL, f"entered no {account}"),))
 
 
 async def _ask(service: ConnectService, person: str) -> Panel | None:
@@ -102,19 +106,21 @@ async def _ask(service: ConnectService, person: str) -> Panel | None:
     account = await service.waiting(person)
     if account is None:
         return None
-    text = connect_texts.CONNECT_THEM.format(account=await service.describe(account))
+    if (described := await service.described(account)) is None:
+        return Panel(connect_texts.UNCHECKED, (_CHECK,), refused=True)
+    text = connect_texts.CONNECT_THEM.format(account=described)
     yes = PanelAction(connect_texts.CONNECT, f"mine yes {account}", danger=True)
     return Panel(text, (yes, PanelAction(connect_texts.NOT_ME, f"mine no {account}")))
 
 
 async def _confirmed(service: ConnectService, person: str, account: str, *, mine: bool) -> Panel:
-    if mine and await _is_full(service, person):
+    if mine and (await _is_full(service, person) or await _is_full(service, account)):
         return _full()
     if not await service.confirm(person, account, mine=mine):
         return Panel(connect_texts.GONE, refused=True)
     if mine:
         return Panel(connect_texts.CONNECTED)
-    return Panel(connect_texts.REFUSED.format(account=await service.describe(account)))
+    return Panel(connect_texts.REFUSED.format(account=await service.listed(account)))
 
 
 async def _disconnect(service: ConnectService, person: str, account: str | None = None) -> Panel:
@@ -125,7 +131,7 @@ async def _disconnect(service: ConnectService, person: str, account: str | None 
 
 
 async def _named(service: ConnectService, accounts: Sequence[str]) -> str:
-    return ", ".join([await service.describe(account) for account in accounts])
+    return ", ".join([await service.listed(account) for account in accounts])
 
 
 async def _is_full(service: ConnectService, person: str) -> bool:

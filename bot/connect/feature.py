@@ -16,10 +16,13 @@ def feature(core: Core, settings: ConnectSettings, new_secret: Callable[[], str]
     readers, admission = core.readers, core.admission
     if readers is None or admission is None:
         return Feature(name="connect", commands=[COMMAND.refusing(connect_texts.NOT_HERE)])
-    if not settings.enabled:
-        return Feature(name="connect", commands=[COMMAND.refusing(connect_texts.CONNECT_OFF)])
     service = ConnectService(
-        core.store.preferences, core.clock, new_secret, core.platforms.schedules, admission.refusal
+        core.store.preferences,
+        core.clock,
+        new_secret,
+        core.platforms.schedules,
+        admission.refusal,
+        settings.enabled,
     )
     return Feature(name="connect", commands=bound_commands(service, readers))
 

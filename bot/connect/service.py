@@ -18,11 +18,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
+from unicodedata import category
 
 from agent.admission_terms import Rate, Whose
 from agent.errors import CogencyError
 from agent.incoming import Incoming, person_source, platform_of
 from agent.memory.audience import PersonAudience, Place
+from agent.memory.forgetting_plans import CONNECT_CODE, CONNECT_ENTERED
 from agent.ports.clock import Clock
 from agent.ports.preferences import Preferences
 from agent.schedules.definitions import NewSchedule, NotAllowed, Occurrence, Schedule, ScheduleKind, Timing
@@ -31,12 +33,14 @@ from bot.chat.access.admission import RateCounter
 from bot.chat.access.connected_accounts import ConnectedAccounts
 from bot.chat.caches import ExpiringCache
 from bot.chat.one_time_codes import CODE_TIME, OneTimeCodes
-from bot.chat.texts.formatting import literal, platform_name
+from bot.chat.texts.formatting import literal, platform_name, shortened
 from bot.connect import texts as connect_texts
 
-CODE: Final = "connect_code"  # The names of preferences: the code of account A,
-ENTERED: Final = "connect_entered"  # and in account B, whose code it entered, until when
+CODE: Final = CONNECT_CODE  # The names of preferences: the code of account A,
+ENTERED: Final = CONNECT_ENTERED  # and in account B, whose code it entered, until when
 PATIENCE_S: Final = 1.0  # For all accounts together: a reply waits for it
+NAME_CHARS: Final = 40
+BLANKS: Final = dict.fromkeys(map(ord, "\u115f\u1160\u3164\uffa0\u2800"), " ")  # Letters that show as nothing
 ENTRIES: Final = Rate(Whose.PERSON, 5, timedelta(hours=1))
 
 
@@ -51,6 +55,8 @@ class ConnectService:
     new_secret: Callable[[], str]
     platforms: Mapping[str, SchedulePlatform]
     refusal: Callable[[Incoming], Awaitable[str | None]]
+    enabled: bool = True
+    """False: accounts can only be disconnected, and none is read."""
     accounts: ConnectedAccounts = field(init=False)
     codes: OneTimeCodes = field(init=False)
     _entries: RateCounter = field(init=False)
@@ -64,20 +70,29 @@ class ConnectService:
 
     async def usable(self, person: str) -> Sequence[str]:
         """Return the person's connected accounts whose direct messages they may read now."""
-        accounts = await self.accounts.of(person)
+        accounts = await self.accounts.of(person) if self.enabled else ()
         if not accounts:
             return ()
         present = await asyncio.gather(*map(self._in_time, accounts))
         return [account for account, message in zip(accounts, present, strict=True) if message is not None]
 
-    async def describe(self, account: str) -> str:
-        """Return an account for its person: its name, if the platform tells it now, and the platform."""
+    async def described(self, account: str) -> str | None:
+        """Return an account for a person who decides about it: its name, its id, since names are not unique, and the
+        platform. None if the platform does not admit it now, or does not answer.
+        """
         message = await self._in_time(account)
-        name = account.rpartition(":")[2] if message is None else message.person.name or account
-        platform = platform_name(platform_of(person_source(account)))
-        place = message.organization if message is not None else ""
-        where = f"{platform} ({literal(place)})" if place else platform
-        return connect_texts.ACCOUNT.format(name=literal(name), platform=where)
+        if message is None:
+            return None
+        where = platform_name(platform_of(person_source(account)))
+        if message.organization:
+            where = f"{where} ({literal(_plain(message.organization))})"
+        id_ = account.rpartition(":")[2]
+        return connect_texts.ACCOUNT.format(name=literal(_plain(message.person.name)), id=literal(id_), platform=where)
+
+    async def listed(self, account: str) -> str:
+        """Return a connected account for its person, also one that cannot be read now."""
+        platform, id_ = platform_name(platform_of(person_source(account))), account.rpartition(":")[2]
+        return await self.described(account) or connect_texts.UNREADABLE.format(id=literal(id_), platform=platform)
 
     async def new_code(self, person: str) -> str:
         return await self.codes.new(person)
@@ -94,22 +109,28 @@ class ConnectService:
         await self.preferences.set(person, ENTERED, f"{(self.clock.now() + CODE_TIME).isoformat()} {account}")
         return account
 
-    async def confirm_entered(self, person: str, *, mine: bool) -> str | None:
-        """Account B says whether the account whose code it entered is theirs. Return that account; None if nothing
-        waits for an answer.
+    async def confirm_entered(self, person: str, account: str, *, mine: bool) -> bool:
+        """Account B says whether this account, whose code it entered, is theirs. False if nothing waits for an answer.
+        A yes can be taken back.
         """
-        until, _, account = (await self.preferences.all_of(person)).get(ENTERED, "").partition(" ")
+        if not mine and account in await self.accounts.named_by(person):
+            await self.accounts.separate(person, account)
+            return True
+        stored = (await self.preferences.all_of(person)).get(ENTERED, "")
+        until, _, entered = stored.partition(" ")
+        if not stored or entered != account or not await self.preferences.swap(person, ENTERED, stored, ""):
+            return False
         await self.preferences.set(person, ENTERED, None)
-        if not account or self.clock.now() >= datetime.fromisoformat(until):
-            return None
+        if self.clock.now() >= datetime.fromisoformat(until):
+            return False
         if mine:
             await self.accounts.name(person, account, self.clock.now().isoformat())
-        return account
+        return True
 
     async def waiting(self, person: str) -> str | None:
         """Return the account that confirmed the code of this account, and waits for its answer; None if none does."""
-        named = await self.accounts.named_by(person)
-        asked = {who: when for who, when in (await self.accounts.naming(person)).items() if who not in named}
+        connected = await self.accounts.of(person)
+        asked = {who: when for who, when in (await self.accounts.naming(person)).items() if who not in connected}
         newest = max(asked, key=lambda who: asked[who], default=None)
         return newest if newest is not None and self._is_fresh(asked[newest]) else None
 
@@ -154,6 +175,12 @@ class ConnectService:
         if isinstance(admitted, NotAllowed) or admitted.place.audience != PersonAudience(account):
             return None
         return admitted if await self.refusal(admitted) is None else None
+
+
+def _plain(name: str) -> str:
+    """Return a name that others chose: short, on one line, without characters that hide or turn others."""
+    visible = "".join(sign for sign in name if sign == " " or category(sign)[0] not in "CZ")
+    return shortened(" ".join(visible.translate(BLANKS).split()), NAME_CHARS) or connect_texts.NAMELESS
 
 
 class TooOften(CogencyError):

@@ -10,6 +10,7 @@ from agent.jobs import Job
 from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.shown_replies import DELETE_REPLY
 from bot.chat.access.admission import RateCounter
+from bot.chat.access.readers import no_accounts
 from bot.chat.commands.declaration import BoundCommand
 from bot.chat.core import Core
 from bot.chat.feature import Feature
@@ -63,6 +64,7 @@ def open_forgetting(
         sources=core.platforms.sources,
         grace=timedelta(days=settings.removal_grace_days),
         revoke=revoke,
+        accounts=no_accounts if core.readers is None else core.readers.connected,
     )
     jobs = [{KIND: copies.drop}, retention.handlers]
     if deletions is not None:

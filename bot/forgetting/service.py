@@ -39,7 +39,7 @@ from agent.ports.preferences import Preferences
 from agent.ports.tools import Asker
 from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from bot.chat.access.admission import RateCounter
-from bot.chat.access.connected_accounts import ConnectedAccounts
+from bot.chat.access.readers import Accounts, no_accounts
 from bot.chat.fair_turns import FairTurns
 from bot.chat.message_events import MessageEvents
 from bot.chat.message_parts import shows_enclosed
@@ -61,7 +61,6 @@ MAX_REQUEST_WORDS: Final = 4
 MAX_ABOUT_CHARS: Final = 50  # A name or a few words, which a button has to carry
 MIN_ABOUT_CHARS: Final = 3  # In one word: fewer letters occur in nearly every text
 MIN_CJK_CHARS: Final = 2  # The same for Chinese, Japanese and Korean, where a character is a syllable or a word
-SHOWN_LINES: Final = 5  # Of what several accounts would erase, as a preview of one shows
 RELATED: Final = "+"  # Marks a wish in a button that includes related messages
 MAX_TOKEN_CHARS: Final = 70  # Of the 100 that a Discord button holds; the rest identifies its owner
 
@@ -324,6 +323,8 @@ class ForgetService(MessageEvents):
     """How long messages of a place are kept after the bot was removed from it, which may have been a mistake."""
     revoke: Callable[[str], Awaitable[str]] | None = None
     """Revokes a person's accounts at tool servers; returns a sentence about those that did not confirm it, or ""."""
+    accounts: Accounts = no_accounts
+    """Returns the connected accounts of a person that they may read now; their wishes are about these, too."""
     tell_after_s: Sequence[float] = TELL_AFTER_S
 
     _turns: FairTurns = field(default_factory=lambda: FairTurns(AT_ONCE), init=False)
@@ -478,7 +479,7 @@ class ForgetService(MessageEvents):
         """
         if isinstance(wish, OneThread):
             return [wish]
-        others = await ConnectedAccounts(self.preferences).of(wish.person)
+        others = await self.accounts(wish.person)
         return [*(replace(wish, person=other) for other in others), wish]
 
     async def erase(
@@ -576,26 +577,25 @@ class ForgetService(MessageEvents):
 
 
 def merged_previews(previews: Sequence[Preview]) -> Preview:
-    """Return the preview of all of these together, at least one: of the accounts of one person."""
+    """Return the preview of all of these together: of the accounts of one person, their own last. What was said with
+    the others is only counted: it may be from places that nobody reads here.
+    """
+    own = previews[-1]
     if len(previews) == 1:
-        return previews[0]
+        return own
     names, counts = [preview.name for preview in previews], Counter[str]()
     for preview in previews:
         counts.update(preview.counts)
     return Preview(
         counts,
-        tuple(line for preview in previews for line in preview.lines)[:SHOWN_LINES],
+        own.lines,
         blake2s("|".join(names).encode(), digest_size=len(names[0]) // 2).hexdigest(),
-        _merged_samples([preview.repetitions for preview in previews]),
-        _merged_samples([preview.related for preview in previews]),
+        Sample(sum(preview.repetitions.count for preview in previews), own.repetitions.lines),
+        Sample(sum(preview.related.count for preview in previews), own.related.lines),
         sum(preview.in_view for preview in previews),
-        _merged_samples([preview.documents for preview in previews]),
+        Sample(sum(preview.documents.count for preview in previews), own.documents.lines),
         any(preview.is_shared for preview in previews),
     )
-
-
-def _merged_samples(samples: Sequence[Sample]) -> Sample:
-    return Sample(sum(one.count for one in samples), tuple(line for one in samples for line in one.lines)[:SHOWN_LINES])
 
 
 def merged_receipts(receipts: Sequence[Receipt]) -> Receipt:

@@ -8,10 +8,10 @@ from typing import Final, assert_never
 
 from agent.errors import Refused, StoreError
 from agent.incoming import person_source
-from agent.memory.audience import PersonAudience, Place, audience_of, by_account, label
+from agent.memory.audience import AudienceKind, PersonAudience, Place, audience_of, by_account, label
 from agent.memory.documents import SHARING
 from agent.memory.facts import CORRECTION, Fact, with_superseded
-from agent.memory.forgetting_plans import PAUSED, EntriesPlan
+from agent.memory.forgetting_plans import CONNECT_CODE, CONNECT_ENTERED, PAUSED, EntriesPlan
 from agent.memory.layers import Remembered
 from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, UserProfile, opened, stated, tidy
 from agent.memory.secrets import has_secret
@@ -50,6 +50,7 @@ from bot.memory.pauses import LearningPauses
 from bot.memory.suggestions import NEWEST, suggestions
 
 NUMBERS: Final = "memory numbers"  # The preference that stores an `EntryNumbers`
+NOT_EXPORTED: Final = frozenset({NUMBERS, CONNECT_CODE, CONNECT_ENTERED})
 # How long a deletion can be undone: long enough to notice that the wrong entry was deleted.
 UNDO: Final = timedelta(minutes=1)
 TURN_DIGITS: Final = 19  # Of the largest integer in a database
@@ -138,7 +139,9 @@ class MemoryService:
 
     async def known(self, viewer: Asker, *, past: bool = False) -> list[Remembered]:
         """Return all entries about the viewer that may be shown at their place; `past`: also superseded facts."""
-        person, audiences = viewer.person.id, await self.audiences(viewer.place)
+        return await self._known(viewer.person.id, await self.audiences(viewer.place), past=past)
+
+    async def _known(self, person: str, audiences: frozenset[str], *, past: bool) -> list[Remembered]:
         facts = [
             fact for fact in await self.facts.readable(person, audiences) if fact.person and (past or fact.is_valid)
         ]
@@ -334,12 +337,14 @@ class MemoryService:
 
     async def _export(self, viewer: Asker) -> str:
         person, now = viewer.person, self.clock.now()
-        audiences = await self.audiences(viewer.place)
+        private, readable = f"{AudienceKind.PERSON}:", await self.audiences(viewer.place)
+        own = label(PersonAudience(person.id))
+        audiences = frozenset(one for one in readable if one == own or not one.startswith(private))
         threads = await self.conversations.threads(person.id, limit=MAX_THREADS, audiences=audiences)
         totals = await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person.id)
         preferences = await self.preferences.all_of(person.id)
-        choices = {name: value for name, value in preferences.items() if name != NUMBERS}
-        items, messages = await self.known(viewer, past=True), await self._messages(person.id, audiences)
+        choices = {name: value for name, value in preferences.items() if name not in NOT_EXPORTED}
+        items, messages = await self._known(person.id, audiences, past=True), await self._messages(person.id, audiences)
         fit = messages.bytes_left * 3 // 4  # as base64
         files = await self.saved_files.of_person(person.id, audiences, now, limit=MAX_FILES, max_bytes=fit)
         schedules = [

@@ -549,7 +549,10 @@ def _drop_people(
         connection.execute(update(document).where(document.c.person == who).values(person=""))
         chosen = delete(preference).where(preference.c.owner == who, preference.c.value != plans.PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount
-        connection.execute(delete(preference).where(preference.c.name == f"{plans.CONNECTED} {who}"))
+        entered = preference.c.name == plans.CONNECT_ENTERED, preference.c.value.endswith(f" {who}", autoescape=True)
+        connection.execute(
+            delete(preference).where(or_(preference.c.name == f"{plans.CONNECTED} {who}", and_(*entered)))
+        )
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount
 
 

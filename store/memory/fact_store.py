@@ -378,7 +378,7 @@ def readable(connection: Connection, person: str, audiences: frozenset[str]) -> 
     for account, labels in by_account(person, audiences).items():
         rows = connection.execute(_READABLE, {"whose": account, "audiences": sorted(labels)})
         found += [row for row in rows if account == person or row.audience in labels]
-    return _with_grounds(connection, sorted(found, key=_time))
+    return _with_grounds(connection, sorted({row.id: row for row in found}.values(), key=_time))
 
 
 class SqlFacts(SqlStore):

@@ -428,7 +428,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
         return []
     forms = {word: word_forms(word) for word in all_words}
     groups = _groups(all_words, forms)
-    sources = _sources(connection, query, groups)
+    own, sources = _sources(connection, query, groups)
     if not sources:
         return []
     found_by_source = [word_matching.matches(connection, sought, size) for sought, size in sources]
@@ -438,7 +438,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     searches = wordings if len(wordings) == 1 else [*wordings, all_words]
     found = [candidates([matches[group] for group in _groups(words, forms)], among) for words in searches]
     best, near = {id_ for per_search in found for id_ in per_search}, dict[int, float]()
-    lines, names, shared = dict[int, FoundLine](), dict[str, str](), set[int]()
+    lines, names, shared, answers = dict[int, FoundLine](), dict[str, str](), set[int](), set[int]()
     for (sought, size), matched in zip(sources, found_by_source, strict=True):
         ids = best if len(sources) == 1 else best.intersection(id_ for per_word in matched for id_, _, _ in per_word)
         if query.meaning:
@@ -447,11 +447,14 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
         source_lines, source_names = lines_of(connection, ids, sought)
         lines, names = lines | source_lines, names | source_names
         shared.update(source_lines if sought.place is not None else ())
+        if sought.person != query.person:  # see `RecallQuery.admits`
+            answers.update(id_ for id_, line in source_lines.items() if not line.by_person)
     rankings = [
         ranked(per_search, lines, _hints(query, words, forms, names), near)
         for words, per_search in zip(searches, found, strict=True)
     ]
-    fitting = [(id_, score) for id_, score in fused(rankings) if _fits(lines[id_], sources[0][0])]
+    ranked_ids = ((id_, score) for id_, score in fused(rankings) if id_ not in answers)
+    fitting = [(id_, score) for id_, score in ranked_ids if _fits(lines[id_], own)]
     # "What did we talk about last week?" has no words to find: the newest of that time are the answer.
     if not fitting and query.within is not None:
         recent = [(_recent(connection, query, sought), sought.place) for sought, _ in sources]
@@ -462,9 +465,9 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
 
 def _sources(
     connection: Connection, query: RecallQuery, groups: tuple[tuple[str, ...], ...]
-) -> list[tuple[SearchQuery, Range]]:
-    """The readers whose entries are searched, with their sizes: the person with their connected accounts, and places
-    with shared messages.
+) -> tuple[SearchQuery, list[tuple[SearchQuery, Range]]]:
+    """The query, and for each reader whose entries are searched its own with its size: the person, their connected
+    accounts, and places with shared messages.
     """
     audiences = {"audiences": sorted(query.audiences)}
     shared = connection.execute(_PLACES, audiences).all() if query.shared else ()
@@ -472,13 +475,15 @@ def _sources(
     own, sources = _sought(query, groups, writers), list[tuple[SearchQuery, Range]]()
     for account, labels in by_account(query.person, query.audiences).items():
         number, size = _reader(connection, account)
-        if number is not None:
-            sources.append((replace(own, number=number, person=account, audiences=tuple(sorted(labels))), size))
+        if number is None:
+            continue
+        theirs = replace(own, number=number, person=account, audiences=tuple(sorted(labels)))
+        sources.append((theirs if account == query.person else replace(theirs, author=Author.PERSON), size))
     for place_, audience in shared:
         first, total, oldest, last = connection.execute(_IN_PLACE, {"place": place_}).one()
         shared_query = replace(own, number=PLACES + place_, place=place_, audiences=(audience,))
         sources.append((shared_query, _range(first, total, oldest, last, last)))
-    return sources
+    return own, sources
 
 
 def _newest(matches: Sequence[Sequence[Match]]) -> Sequence[Match]:

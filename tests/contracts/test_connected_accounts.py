@@ -4,6 +4,8 @@ from agent.embeddings import Meaning
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.profile import Partition, ProfileEntry, ProfileField, stated
 from agent.recall_query import RecallQuery
+from agent.stored_messages import Author
+from agent.tools.recall import recollect
 from store.engine import Store
 from tests.contracts.steps import AFTER_ALL, answered
 from tests.fakes.facts import remember
@@ -20,8 +22,8 @@ async def told(store: Store, text: str, place: Place, person: str = OTHER, conve
     await answered(store, said(text, person=person, conversation=conversation, place=place), "I see.")
 
 
-async def found(store: Store, audiences: frozenset[str], *, by: str = "") -> list[str]:
-    query = RecallQuery("ann", "boat", audiences, "this thread", by=by)
+async def found(store: Store, audiences: frozenset[str], *, by: str = "", author: Author | None = None) -> list[str]:
+    query = RecallQuery("ann", "boat", audiences, "this thread", by=by, author=author)
     return sorted(hit.message.text for hit in await store.memories.search(query))
 
 
@@ -34,6 +36,20 @@ async def test_a_search_finds_the_direct_messages_of_both_accounts_and_no_place_
     assert await found(store, BOTH | {label(CLUB.audience)}) == ["my boat is called Canoe", "my boat is red"]
     assert await found(store, BOTH, by="ann") == ["my boat is called Canoe", "my boat is red"]
     assert await found(store, may_flow_from(CLUB)) == []
+
+
+async def test_the_bots_answers_to_the_other_account_are_not_found_as_they_may_hold_what_stays_apart(
+    store: Store,
+) -> None:
+    asked = said("what of the boat?", person=OTHER, conversation="elsewhere", place=THERE)
+    await answered(store, asked, "The boat of the secret club is gold.")
+    assert await found(store, BOTH) == ["what of the boat?"]
+    assert await found(store, BOTH, author=Author.BOT) == []
+    wanted = Meaning("a model", (1.0, 0.0), 1.0)
+    query = RecallQuery("ann", "secret boat", BOTH, "this thread", meaning=wanted)
+    assert [hit.message.text for hit in await store.memories.search(query)] == ["what of the boat?"]
+    earlier = await recollect(store.memories, store.conversations, RecallQuery("ann", "the boat?", BOTH, "this thread"))
+    assert [message.text for message in earlier] == ["what of the boat?"]
 
 
 async def test_a_search_of_an_account_that_has_written_nothing_finds_the_other(store: Store) -> None:

@@ -216,6 +216,7 @@ def host_on(
         take_back=turns.take_back,
         sources=connections.sources,
         withdraw=turns.withdraw,
+        accounts=connections.readers.connected,
         tell_after_s=(),  # its clock may be fast, and its machine slow
     )
     knowledge = KnowledgeService(

@@ -3,16 +3,20 @@
 Rules
   Two accounts are connected only while each says of the other that it is theirs: both have agreed, and what erases
   one of them separates both.
+  What one of them said counts only if the other one said it within AGREED_WITHIN: an answer that never came connects
+  nothing later.
   No account is connected by way of a third one.
 """
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 from agent.memory.forgetting_plans import CONNECTED
 from agent.ports.preferences import Preferences
 
 MAX_ACCOUNTS: Final = 4  # Besides their own: a person's platforms; each costs searches of its own
+AGREED_WITHIN: Final = timedelta(minutes=10)
 _PREFIX: Final = f"{CONNECTED} "
 
 
@@ -24,8 +28,12 @@ class ConnectedAccounts:
 
     async def of(self, person: str) -> tuple[str, ...]:
         """Return the ids of the person's connected accounts, in order."""
-        named = await self.named_by(person)
-        return tuple([account for account in named if person in await self.named_by(account)][:MAX_ACCOUNTS])
+        found = list[str]()
+        for account, when in (await self.named_by(person)).items():
+            back = (await self.named_by(account)).get(person)
+            if back is not None and abs(datetime.fromisoformat(back) - datetime.fromisoformat(when)) <= AGREED_WITHIN:
+                found.append(account)
+        return tuple(found[:MAX_ACCOUNTS])
 
     async def named_by(self, person: str) -> dict[str, str]:
         """Return the accounts of which the person said that they are theirs, with when they said so, in ISO format."""

@@ -25,7 +25,8 @@ WrittenIn = Callable[[str, int], Awaitable[Sequence[str]]]
 Accounts = Callable[[str], Awaitable[Sequence[str]]]
 
 
-async def _no_accounts(_: str) -> Sequence[str]:
+async def no_accounts(_: str) -> Sequence[str]:
+    """Nobody has connected accounts."""
     return ()
 
 
@@ -42,7 +43,7 @@ class Readers:
     written_in: WrittenIn
     clock: Clock
     platforms: dict[str, Membership] = field(default_factory=dict[str, Membership])
-    accounts: Accounts = _no_accounts
+    accounts: Accounts = no_accounts
     _flights: SingleFlight[Mapping[str, bool]] = field(default_factory=SingleFlight[Mapping[str, bool]])
     _known: TLRUCache[tuple[str, str], tuple[float, bool], float] = field(init=False)
 
@@ -62,6 +63,10 @@ class Readers:
             return accounts
         groups = await self._readable(membership, person, await self.written_in(person, MAX_GROUPS))
         return accounts | {label(GroupAudience(group)) for group in groups}
+
+    async def connected(self, person: str) -> Sequence[str]:
+        """Return the ids of the person's other accounts that they may read now. Raises StoreError."""
+        return await self.accounts(person)
 
     async def audiences(self, place: Place) -> frozenset[str]:
         """Return the labels of all audiences whose content may be used at this place now. Raises StoreError."""

@@ -1,10 +1,10 @@
-"""Connected accounts have one budget: they spend it together, and it is the largest of theirs."""
+"""Connected accounts have one budget: what they spend together counts for each of them."""
 
 import pytest
 
 from agent.memory.forgetting_plans import CONNECTED
 from agent.messages import ModelCall, Usage
-from bot.budgets.budgets import EXEMPT, TOKENS, UNLIMITED, Budget, BudgetAllowances, Budgets, largest
+from bot.budgets.budgets import EXEMPT, TOKENS, Budget, BudgetAllowances, Budgets
 from bot.budgets.service import BudgetService
 from bot.chat.access.acl import AccessRules
 from bot.chat.caches import MAX_AGE_S
@@ -47,16 +47,10 @@ async def test_what_both_accounts_spend_counts_together_once_they_are_connected(
 
 
 @pytest.mark.parametrize(("name", "value"), [(TOKENS, "5000"), (EXEMPT, "yes")])
-async def test_a_budget_that_was_raised_for_one_account_is_raised_for_both(name: str, value: str) -> None:
+async def test_a_budget_that_was_raised_for_one_account_is_raised_for_that_account_alone(name: str, value: str) -> None:
     world = World()
     await world.connect()
     await world.spend("ann2", 2 * LIMIT)
-    assert await world.is_spent("ann")
     await world.store.preferences.set("ann2", name, value)
-    assert not await world.is_spent("ann")
-
-
-def test_the_largest_of_budgets_has_no_limit_where_one_of_them_has_none() -> None:
-    assert largest([Budget(tokens=1), Budget(tokens=3)]) == Budget(tokens=3)
-    assert largest([Budget(tokens=1), UNLIMITED]) == UNLIMITED
-    assert largest([UNLIMITED]) == UNLIMITED
+    assert await world.is_spent("ann")
+    assert not await world.is_spent("ann2")

@@ -1,6 +1,7 @@
 """Two accounts are connected only after both have agreed, and are read only while their platforms know them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -16,13 +17,18 @@ from agent.schedules.definitions import Admitted, NotAllowed, Occurrence, Schedu
 from bot.chat.access.connected_accounts import MAX_ACCOUNTS
 from bot.chat.access.readers import Readers
 from bot.chat.caches import MAX_AGE_S
+from bot.chat.commands.declaration import CommandCall
 from bot.chat.one_time_codes import CODE_TIME
+from bot.connect import texts as connect_texts
+from bot.connect.commands import connect
 from bot.connect.service import ENTRIES, ConnectService, TooOften
 from tests.examples import examples
+from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.store import StoreInMemory, store_in_memory
 
+MOST_LABEL = 30  # Of a confirmation in Slack
 ANN, ANN_THERE, BEN, EVE = "slack:T1:U1", "discord:1", "slack:T1:U2", "discord:666"
 
 
@@ -32,6 +38,7 @@ class Platform:
 
     gone: set[str] = field(default_factory=set[str])
     down: bool = False
+    names: dict[str, str] = field(default_factory=dict[str, str])
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
         if self.down:
@@ -39,7 +46,8 @@ class Platform:
         person = occurrence.schedule.definition.person
         if person in self.gone:
             return NotAllowed("They left.")
-        return message_of(person, occurrence.time)
+        incoming = message_of(person, occurrence.time)
+        return replace(incoming, person=Person(person, self.names.get(person, incoming.person.name)))
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
         return message_of(schedule.definition.person, time)
@@ -75,7 +83,7 @@ def world() -> World:
 async def connected(service: ConnectService, first: str, second: str) -> None:
     """`first` gets a code, `second` enters it, and both agree."""
     assert await service.enter(second, await service.new_code(first)) == first
-    assert await service.confirm_entered(second, mine=True) == first
+    assert await service.confirm_entered(second, first, mine=True)
     assert await service.waiting(first) == second
     assert await service.confirm(first, second, mine=True)
 
@@ -85,13 +93,13 @@ async def test_two_accounts_are_connected_after_both_have_agreed(world: World) -
     await connected(service, ANN, ANN_THERE)
     assert await service.usable(ANN) == [ANN_THERE]
     assert await service.usable(ANN_THERE) == [ANN]
-    assert await service.describe(ANN_THERE) == "**name of discord:1** on Discord"
+    assert await service.listed(ANN_THERE) == "**name of discord:1** (ID 1) on Discord"
 
 
 async def test_a_stolen_code_connects_nothing_unless_its_person_agrees_to_the_thief(world: World) -> None:
     service = world.service()
     assert await service.enter(EVE, await service.new_code(ANN)) == ANN
-    assert await service.confirm_entered(EVE, mine=True) == ANN
+    assert await service.confirm_entered(EVE, ANN, mine=True)
     assert await service.usable(EVE) == ()
     assert await service.usable(ANN) == ()
     assert await service.waiting(ANN) == EVE
@@ -104,7 +112,7 @@ async def test_a_stolen_code_connects_nothing_unless_its_person_agrees_to_the_th
 async def test_somebody_who_is_talked_into_entering_a_code_sees_whose_it_is_and_can_decline(world: World) -> None:
     service = world.service()
     assert await service.enter(ANN, await service.new_code(EVE)) == EVE
-    assert await service.confirm_entered(ANN, mine=False) == EVE
+    assert await service.confirm_entered(ANN, EVE, mine=False)
     assert await service.waiting(EVE) is None
     assert not await service.confirm(EVE, ANN, mine=True)
 
@@ -127,9 +135,9 @@ async def test_an_unanswered_step_is_valid_for_ten_minutes(world: World) -> None
     service = world.service()
     await service.enter(ANN_THERE, await service.new_code(ANN))
     await world.clock.advance(CODE_TIME.total_seconds())
-    assert await service.confirm_entered(ANN_THERE, mine=True) is None
+    assert not await service.confirm_entered(ANN_THERE, ANN, mine=True)
     await service.enter(ANN_THERE, await service.new_code(ANN))
-    assert await service.confirm_entered(ANN_THERE, mine=True) == ANN
+    assert await service.confirm_entered(ANN_THERE, ANN, mine=True)
     await world.clock.advance(CODE_TIME.total_seconds())
     assert await service.waiting(ANN) is None
     assert not await service.confirm(ANN, ANN_THERE, mine=True)
@@ -138,7 +146,7 @@ async def test_an_unanswered_step_is_valid_for_ten_minutes(world: World) -> None
 
 async def test_nobody_agrees_to_an_account_that_entered_no_code(world: World) -> None:
     service = world.service()
-    assert await service.confirm_entered(EVE, mine=True) is None
+    assert not await service.confirm_entered(EVE, ANN, mine=True)
     assert not await service.confirm(EVE, ANN, mine=True)
     assert await service.usable(EVE) == ()
 
@@ -231,7 +239,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("code"), PEOPLE),
         st.tuples(st.just("enter"), PEOPLE, PEOPLE),
-        st.tuples(st.just("entered"), PEOPLE, st.sampled_from(["yes", ""])),
+        st.tuples(st.just("entered"), PEOPLE, PEOPLE, st.sampled_from(["yes", ""])),
         st.tuples(st.just("confirm"), PEOPLE, PEOPLE, st.sampled_from(["yes", ""])),
         st.tuples(st.just("off"), PEOPLE),
         st.tuples(st.just("wait"), st.sampled_from(["1", "11"])),
@@ -240,41 +248,139 @@ STEPS = st.lists(
 )
 
 
+class Walk:
+    """Steps in any order, and who agreed to whom, when."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.service = self.world.service()
+        self.codes, self.asked = dict[str, str](), dict[str, str]()
+        self.agreed = dict[tuple[str, str], datetime]()
+
+    async def take(self, kind: str, *what: str) -> None:
+        match kind, what:
+            case "code", [person]:
+                self.codes[person] = await self.service.new_code(person)
+            case "enter", [person, owner]:
+                await self.enter(person, owner)
+            case "entered", [person, other, mine]:
+                had_agreed = (person, other) in self.agreed
+                if await self.service.confirm_entered(person, other, mine=bool(mine)):
+                    assert self.asked.get(person) == other or had_agreed
+                    self.answer(person, other, mine=bool(mine))
+            case "confirm", [person, other, mine]:
+                if await self.service.confirm(person, other, mine=bool(mine)):
+                    self.answer(person, other, mine=bool(mine))
+            case "off", [person]:
+                for other in [other for one, other in self.agreed if one == person]:
+                    self.answer(person, other, mine=False)
+                await self.service.disconnect(person)
+            case _:
+                await self.world.clock.advance(60.0 * float(what[0]))
+
+    async def enter(self, person: str, owner: str) -> None:
+        with suppress(TooOften):
+            entered = await self.service.enter(person, self.codes.get(owner, "none"))
+            self.asked |= {} if entered is None else {person: entered}
+
+    def answer(self, person: str, other: str, *, mine: bool) -> None:
+        if mine:
+            self.agreed[person, other] = self.world.clock.now()
+        else:
+            for pair in ((person, other), (other, person)):
+                self.agreed.pop(pair, None)
+
+
 @given(steps=STEPS)
 @settings(max_examples=examples(60), deadline=None)
 async def test_whatever_happens_two_accounts_are_connected_only_if_each_agreed_to_the_other(
     steps: list[tuple[str, ...]],
 ) -> None:
-    world = World()
-    service = world.service()
-    codes, asked, agreed = dict[str, str](), dict[str, str](), set[tuple[str, str]]()
+    walk = Walk()
     for kind, *what in steps:
-        match kind, what:
-            case "code", [person]:
-                codes[person] = await service.new_code(person)
-            case "enter", [person, owner] if owner in codes:
-                try:
-                    entered = await service.enter(person, codes[owner])
-                except TooOften:
-                    continue
-                if entered is not None:
-                    asked[person] = entered
-            case "entered", [person, mine]:
-                other = await service.confirm_entered(person, mine=bool(mine))
-                if other is not None and mine:
-                    assert other == asked[person]
-                    agreed.add((person, other))
-            case "confirm", [person, other, mine]:
-                if await service.confirm(person, other, mine=bool(mine)):
-                    agreed |= {(person, other)} if mine else set()
-                    agreed -= set() if mine else {(person, other), (other, person)}
-            case "off", [person]:
-                for other in await service.disconnect(person):
-                    agreed -= {(person, other), (other, person)}
-            case "wait", [minutes]:
-                await world.clock.advance(60.0 * float(minutes))
-            case _:
-                pass
+        await walk.take(kind, *what)
         for person in (ANN, ANN_THERE, BEN):
-            for other in await service.accounts.of(person):
-                assert {(person, other), (other, person)} <= agreed
+            for other in await walk.service.accounts.of(person):
+                assert abs(walk.agreed[person, other] - walk.agreed[other, person]) <= CODE_TIME
+
+
+async def test_a_yes_that_was_not_answered_connects_nothing_later(world: World) -> None:
+    service = world.service()
+    await service.enter(ANN, await service.new_code(BEN))
+    assert await service.confirm_entered(ANN, BEN, mine=True)
+    await world.clock.advance(timedelta(days=30).total_seconds())
+    await service.enter(BEN, await service.new_code(ANN))
+    assert await service.confirm_entered(BEN, ANN, mine=True)
+    assert await service.usable(ANN) == ()
+    assert await service.waiting(ANN) == BEN
+    assert await service.confirm(ANN, BEN, mine=True)
+    assert await service.usable(ANN) == [BEN]
+
+
+async def test_a_yes_is_about_the_account_that_was_shown_and_can_be_taken_back(world: World) -> None:
+    service = world.service()
+    await service.enter(ANN, await service.new_code(ANN_THERE))
+    await service.enter(ANN, await service.new_code(EVE))
+    assert not await service.confirm_entered(ANN, ANN_THERE, mine=True)
+    assert await service.confirm_entered(ANN, EVE, mine=True)
+    assert await service.confirm_entered(ANN, EVE, mine=False)
+    assert await service.waiting(EVE) is None
+    assert not await service.confirm(EVE, ANN, mine=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Ann", "**Ann** (ID 1) on Discord"),
+        ("\u3164", "**an account without a name** (ID 1) on Discord"),
+        ("\u202enn\u0000A", "**nnA** (ID 1) on Discord"),
+        ("**Ann**\n(ID 7)", r"**\*\*Ann\*\*(ID 7)** (ID 1) on Discord"),
+        ("A" * 100, f"**{'A' * 39}…** (ID 1) on Discord"),
+    ],
+)
+async def test_an_account_is_described_by_its_id_whatever_it_calls_itself(world: World, name: str, shown: str) -> None:
+    world.discord.names[ANN_THERE] = name
+    assert await world.service().described(ANN_THERE) == shown
+
+
+async def test_an_account_that_cannot_be_checked_is_not_connected(world: World) -> None:
+    world.discord.down = True
+    panel = await connect(world.service(), CommandCall(words="x", caller=FakeCaller()))
+    assert panel.refused
+    service = world.service()
+    code = await service.new_code(ANN_THERE)
+    panel = await connect(service, CommandCall(words=code, caller=FakeCaller()))
+    assert (panel.text, panel.actions) == (connect_texts.UNCHECKED, ())
+
+
+async def test_the_list_fits_each_platform_whatever_accounts_call_themselves(world: World) -> None:
+    service = world.service()
+    world.discord.names[ANN_THERE] = "Ann " * 50
+    await connected(service, ANN, ANN_THERE)
+    panel = await connect(service, CommandCall(words="", caller=FakeCaller()))
+    assert all(len(action.label) <= MOST_LABEL for action in panel.actions)
+    (off,) = [action for action in panel.actions if action.danger]
+    assert (
+        "Disconnected" in (await connect(service, CommandCall(words=off.words, caller=FakeCaller(), pressed=True))).text
+    )
+    assert await service.usable(ANN) == ()
+
+
+async def test_where_the_operator_has_turned_it_off_nothing_is_read_and_accounts_can_be_disconnected(
+    world: World,
+) -> None:
+    service = world.service()
+    await connected(service, ANN, ANN_THERE)
+    service.enabled = False
+    assert await service.usable(ANN) == ()
+    assert (await connect(service, CommandCall(words="", caller=FakeCaller()))).text == connect_texts.CONNECT_OFF
+    assert "Disconnected" in (await connect(service, CommandCall(words="off", caller=FakeCaller()))).text
+    assert await service.accounts.of(ANN_THERE) == ()
+
+
+async def test_words_that_are_typed_press_no_button(world: World) -> None:
+    service = world.service()
+    await service.enter(ANN, await service.new_code(EVE))
+    for words in (f"entered yes {EVE}", f"mine yes {EVE}", f"off {EVE}"):
+        assert (await connect(service, CommandCall(words=words, caller=FakeCaller()))).refused
+    assert await service.waiting(EVE) is None

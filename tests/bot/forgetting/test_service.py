@@ -15,6 +15,7 @@ from agent.memory.forgetting_plans import CONNECTED, EDIT, ForgettingPlan, Gone,
 from agent.shown_replies import ShownPage
 from agent.turn_records import Closing
 from bot.chat.access.admission import RateCounter, RateLimits
+from bot.chat.access.connected_accounts import ConnectedAccounts
 from bot.chat.jobs import JobWorker
 from bot.chat.reply.surface import PageGone, PageUnsent
 from bot.forgetting import texts as forgetting_texts
@@ -58,6 +59,7 @@ class World:
             clock=self.clock,
             take_back=take_back,
             withdraw=withdraw,
+            accounts=ConnectedAccounts(self.store.preferences).of,
         )
 
     def worker(self, days: dict[AudienceKind, int]) -> JobWorker:
@@ -542,6 +544,7 @@ async def test_a_wish_of_connected_accounts_is_about_all_of_them_and_a_thread_is
     assert "connected account" not in thread.text
     question = await world.service.ask(ANN, "about boat")
     assert "4 messages" in question.text
+    assert question.text.count("my boat") == 1, "what was said elsewhere is counted, and not shown"
     assert "connected account" in question.text
     receipt = await world.service.forget(ANN, question.token)
     assert "Forgotten" in receipt.text
