@@ -351,10 +351,11 @@ QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("4. Storage", ""),
         ("5. Access", ""),
         ("Your own user ID", ""),
+        ("6. Webhooks", ""),
     ],
 }
 SERVICE_QUESTIONS: Final[Sequence[tuple[str, str]]] = [
-    ("6. Service", "y"),
+    ("7. Service", "y"),
     ("The service does not use this terminal's environment", "y"),
     ("Write the file and run the commands", "y"),
 ]

@@ -85,7 +85,7 @@ async def test_an_opened_entry_is_read_in_all_replies_to_its_person_and_in_nobod
     (entry,) = (await learn(store, DM, insight("rows", source))).entries
     assert await store.profiles.save(DM, opened(await store.profiles.get(DM), entry.id, everywhere=True))
     assert await texts(store, TEAM) == ["rows"]
-    assert (await store.profiles.readable("ben", frozenset({TEAM, DM.audience}))).entries == ()
+    assert (await store.profiles.readable("ben", frozenset({TEAM, "person:ben"}))).entries == ()
     assert (await store.profiles.get(Partition("ann", TEAM))).entries == ()
     assert await store.profiles.save(DM, opened(await store.profiles.get(DM), entry.id, everywhere=False))
     assert await texts(store, TEAM) == []
@@ -96,7 +96,7 @@ async def test_an_opened_fact_is_read_in_all_replies_to_its_person_and_in_nobody
     assert not await store.facts.open("ben", fact.id, everywhere=True)
     assert await store.facts.open("ann", fact.id, everywhere=True)
     assert [one.value for one in await store.facts.readable("ann", frozenset({TEAM}))] == ["The boat is blue."]
-    assert await store.facts.readable("ben", frozenset({TEAM, DM.audience})) == []
+    assert await store.facts.readable("ben", frozenset({TEAM, "person:ben"})) == []
     assert await store.facts.open("ann", fact.id, everywhere=False)
     assert await store.facts.readable("ann", frozenset({TEAM})) == []
 

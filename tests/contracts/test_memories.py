@@ -55,4 +55,4 @@ async def test_hits_are_only_of_the_audiences_asked_for(store: Store) -> None:
 async def test_a_search_for_no_audience_finds_nothing(store: Store) -> None:
     await answered(store, said("my boat"), "yes")
     assert await store.memories.search(RecallQuery("ann", "boat", frozenset(), "")) == []
-    assert await store.memories.search(RecallQuery("nobody", "boat", frozenset({DM}), "")) == []
+    assert await store.memories.search(RecallQuery("nobody", "boat", frozenset({"person:nobody"}), "")) == []

@@ -81,7 +81,7 @@ async def held_host(
     """A bot that says at once how far it is, and has much to look through."""
     async with opened(await database_in(folder)) as store, serving_host(store, model, clock) as host:
         held = HeldForgetting(store.database)
-        service = replace(host.forgetting, forgetting=held, tell_after_s=(0.0,))
+        service = replace(host.forgetting, forgetting=held, tell_after_s=(1.0,))
         commands = {**host.commands, FORGET_COMMAND.name: FORGET_COMMAND.bound(service)}
         yield replace(host, forgetting=service, commands=commands), held
 

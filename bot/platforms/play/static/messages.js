@@ -4,6 +4,7 @@ const OFFERS = {
   stop: "Stop", continue: "Continue", regenerate: "Regenerate", good: "", bad: "", delete: "Delete",
   decide: "Decide…", answer: "Answer…", undo: "Undo", change: "Change", cancel: "Cancel it", keep: "Keep it",
   end: "End it", code: "Show code", numbers: "Show numbers",
+  why: "Why this answer?",
 };
 const SPOKEN = { good: "Good answer", bad: "Bad answer", delete: "Delete this answer" };
 const SURE_MS = 4000;
