@@ -30,7 +30,7 @@ async def test_a_newcomer_goes_from_nothing_to_answers_that_grow_on_both_platfor
     walk = Walk("init")
     await set_up(walk, tmp_path, [sys.executable, "-c", INIT], bare(tmp_path))
     assert [step.what for step in walk.steps][: len(QUESTIONS)] == [*QUESTIONS]
-    assert sum(step.done for step in walk.steps) == 15
+    assert sum(step.done for step in walk.steps) == 16
 
 
 async def test_in_a_companys_network_it_ends_in_a_service_that_answers_with_nothing_but_its_file(

@@ -51,7 +51,7 @@ def test_other_entries_of_the_profile_are_not_suggested() -> None:
 
 def test_a_suggestion_says_what_its_button_sends() -> None:
     assert suggestions([], [entry(ProfileField.GOALS, "sail")], 1) == (
-        Suggestion("Next step: sail", "What is a good next step toward my goal: sail?"),
+        Suggestion("Next step: sail", "What is a good next step toward this goal: “sail”?"),
     )
 
 
