@@ -143,11 +143,11 @@ class OwnersAudit:
     clock: Clock
 
     async def __call__(self, act: TokenAct, token: ApiToken) -> None:
-        from bot.chat.audit import token_change  # noqa: PLC0415 -- the command line, which reads arguments here, starts without
+        from bot.chat.audit import own_change  # noqa: PLC0415 -- the command line, which reads arguments here, starts without
 
         new = token.definition
         change = f"{act} token {token.id} {new.name}: {scope_words(new.scopes)}"
-        await self.audit.add(token_change(self.clock.now(), change, new.person))
+        await self.audit.add(own_change(self.clock.now(), change, new.person))
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,8 +224,8 @@ def policy_change(now: datetime, change: str, person: str = "", channel: str = "
     )
 
 
-def token_change(now: datetime, change: str, person: str) -> AuditedCall:
-    """Return the row of a person's change of their tokens for programs."""
+def own_change(now: datetime, change: str, person: str) -> AuditedCall:
+    """Return the row of a person's change of what is theirs: tokens for programs, connected accounts."""
     return AuditedCall(
         time=now,
         person=person,

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 
+from agent.ports.clock import Clock
+from agent.ports.tool_audit import ToolAudit
 from bot.chat.access.readers import Readers
+from bot.chat.audit import own_change
 from bot.chat.commands.declaration import BoundCommand
 from bot.chat.core import Core
 from bot.chat.feature import Feature
 from bot.connect import texts as connect_texts
 from bot.connect.commands import COMMAND
-from bot.connect.service import ConnectService
+from bot.connect.service import ConnectService, Record
 from bot.connect.settings import ConnectSettings
 
 
@@ -22,9 +25,19 @@ def feature(core: Core, settings: ConnectSettings, new_secret: Callable[[], str]
         new_secret,
         core.platforms.schedules,
         admission.refusal,
+        audited(core.store.audit, core.clock),
         settings.enabled,
     )
     return Feature(name="connect", commands=bound_commands(service, readers))
+
+
+def audited(audit: ToolAudit, clock: Clock) -> Record:
+    """Return what writes to this audit."""
+
+    async def record(person: str, what: str) -> None:
+        await audit.add(own_change(clock.now(), what, person))
+
+    return record
 
 
 def bound_commands(service: ConnectService, readers: Readers) -> tuple[BoundCommand, ...]:

@@ -36,6 +36,9 @@ from bot.chat.one_time_codes import CODE_TIME, OneTimeCodes
 from bot.chat.texts.formatting import literal, platform_name, shortened
 from bot.connect import texts as connect_texts
 
+# Writes what a person (their id) did to the audit.
+Record = Callable[[str, str], Awaitable[None]]
+
 CODE: Final = CONNECT_CODE  # The names of preferences: the code of account A,
 ENTERED: Final = CONNECT_ENTERED  # and in account B, whose code it entered, until when
 PATIENCE_S: Final = 1.0  # For all accounts together: a reply waits for it
@@ -47,7 +50,7 @@ ENTRIES: Final = Rate(Whose.PERSON, 5, timedelta(hours=1))
 @dataclass(slots=True, eq=False)
 class ConnectService:
     """`new_secret`: returns 256 random bits as text. `refusal`: returns why the writer of a message may not ask; None
-    if they may. Methods raise StoreError.
+    if they may. `record`: writes what a person did to the audit. Methods raise StoreError.
     """
 
     preferences: Preferences
@@ -55,6 +58,7 @@ class ConnectService:
     new_secret: Callable[[], str]
     platforms: Mapping[str, SchedulePlatform]
     refusal: Callable[[Incoming], Awaitable[str | None]]
+    record: Record
     enabled: bool = True
     """False: accounts can only be disconnected, and none is read."""
     accounts: ConnectedAccounts = field(init=False)
@@ -125,6 +129,7 @@ class ConnectService:
             return False
         if mine:
             await self.accounts.name(person, account, self.clock.now().isoformat())
+            await self._recorded(person, connect_texts.DID_AGREE, account)
         return True
 
     async def waiting(self, person: str) -> str | None:
@@ -141,6 +146,7 @@ class ConnectService:
             return False
         if mine:
             await self.accounts.name(person, account, self.clock.now().isoformat())
+            await self._recorded(person, connect_texts.DID_CONNECT, account)
         else:
             await self.accounts.separate(person, account)
         return True
@@ -151,7 +157,12 @@ class ConnectService:
         for other in await self.accounts.named_by(person):
             if account in (None, other):
                 await self.accounts.separate(person, other)
+                await self._recorded(person, connect_texts.DID_DISCONNECT, other)
         return [other for other in connected if account in (None, other)]
+
+    async def _recorded(self, person: str, what: str, account: str) -> None:
+        """Record it without the other account's id, which forgetting that account would not find there."""
+        await self.record(person, what.format(platform=platform_name(platform_of(person_source(account)))))
 
     def _is_fresh(self, when: str) -> bool:
         return self.clock.now() - datetime.fromisoformat(when) < CODE_TIME

@@ -51,3 +51,8 @@ UNCHECKED = (
     "I cannot check that account right now, so nothing was connected. Try again with a new code in a few minutes."
 )
 USAGE = "Write `/connect` to get a code, `/connect` and a code to enter one, or `/connect off` to disconnect."
+
+# In the audit.
+DID_AGREE = "named an account on {platform} as theirs"
+DID_CONNECT = "connected an account on {platform}"
+DID_DISCONNECT = "disconnected an account on {platform}"

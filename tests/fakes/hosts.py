@@ -275,7 +275,14 @@ def host_on(
         *channels.bound_commands(places),
         CODE_COMMAND.bound(CodeService(store.replies)),
         *connect.bound_commands(
-            ConnectService(store.preferences, clock, new_secret, connections.schedules, admission.refusal),
+            ConnectService(
+                store.preferences,
+                clock,
+                new_secret,
+                connections.schedules,
+                admission.refusal,
+                connect.audited(store.audit, clock),
+            ),
             connections.readers,
         ),
         *explanations_feature.bound_commands(ExplanationService(store.explanations, audiences)),

@@ -21,6 +21,7 @@ from bot.chat.commands.declaration import CommandCall
 from bot.chat.one_time_codes import CODE_TIME
 from bot.connect import texts as connect_texts
 from bot.connect.commands import connect
+from bot.connect.feature import audited
 from bot.connect.service import ENTRIES, ConnectService, TooOften
 from tests.examples import examples
 from tests.fakes.caller import FakeCaller
@@ -69,7 +70,10 @@ class World:
     def service(self) -> ConnectService:
         secrets = iter(f"secret {number}" for number in range(10_000))
         platforms = {"slack:T1": self.slack, "discord": self.discord}
-        return ConnectService(self.store.preferences, self.clock, lambda: next(secrets), platforms, self.refusal)
+        record = audited(self.store.audit, self.clock)
+        return ConnectService(
+            self.store.preferences, self.clock, lambda: next(secrets), platforms, self.refusal, record
+        )
 
     async def refusal(self, incoming: Incoming) -> str | None:
         return "You may not ask." if incoming.person.id in self.refused else None
@@ -94,6 +98,18 @@ async def test_two_accounts_are_connected_after_both_have_agreed(world: World) -
     assert await service.usable(ANN) == [ANN_THERE]
     assert await service.usable(ANN_THERE) == [ANN]
     assert await service.listed(ANN_THERE) == "**name of discord:1** (ID 1) on Discord"
+
+
+async def test_the_audit_holds_who_connected_and_disconnected_accounts_without_the_other_ones_id(world: World) -> None:
+    service = world.service()
+    await connected(service, ANN, ANN_THERE)
+    await service.disconnect(ANN)
+    rows = [(row.person, row.arguments) for row in await world.store.audit.newest(9)]
+    assert sorted(rows) == [
+        (ANN_THERE, "named an account on Slack as theirs"),
+        (ANN, "connected an account on Discord"),
+        (ANN, "disconnected an account on Discord"),
+    ]
 
 
 async def test_a_stolen_code_connects_nothing_unless_its_person_agrees_to_the_thief(world: World) -> None:

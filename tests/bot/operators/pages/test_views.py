@@ -19,7 +19,7 @@ from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.turn_records import Claiming, Closing
 from bot.app.settings import load_settings
 from bot.budgets.report import cost_text
-from bot.chat.audit import WAITS, as_line, operator_act, policy_change, token_change
+from bot.chat.audit import WAITS, as_line, operator_act, own_change, policy_change
 from bot.operators.pages.frame import ViewAnswer
 from bot.operators.pages.views import PAGE, OperatorSources, Recent, byte_size, operator_views, seconds, span
 from store.engine import Store
@@ -62,7 +62,7 @@ async def test_the_audit_goes_back_page_by_page_with_names_and_without_arguments
     assert (first["rows"][0]["change"], first["rows"][0]["who"]) == ("set * * * ask", "bob")
     assert (first["rows"][1]["who"], first["rows"][1]["id"], first["rows"][1]["kind"]) == ("Ann", "ann", "private")
     assert first["rows"][0]["about"] == "policy"
-    await store.audit.add(token_change(clock.now(), "create token 7 ide: ask", "ann"))
+    await store.audit.add(own_change(clock.now(), "create token 7 ide: ask", "ann"))
     newest = (await shown(sources, "/audit"))["rows"][0]
     assert (newest["about"], newest["change"], newest["who"]) == ("token", "create token 7 ide: ask", "Ann")
     assert "zanzibar" not in str(first)
