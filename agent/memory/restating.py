@@ -392,7 +392,7 @@ def _is_known(word: str, known: Collection[str]) -> bool:
     """
     if word in known or sum(len(part) >= _PART and part in word for part in known) > 1:
         return True
-    return len(word) >= _PART and any(word in re.split("[-‐]", compound) for compound in known)
+    return len(word) >= _PART and any(word in compound.replace("‐", "-").split("-") for compound in known)
 
 
 def _half_hours(text: str) -> str:
