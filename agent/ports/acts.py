@@ -41,17 +41,17 @@ class Poll:
 class Polls(Protocol):
     """The polls that the bot counts itself, each found by its message: by the source, the channel and the page."""
 
-    async def poll(self, source: str, channel: str, page: str) -> Poll | None:
+    async def poll(self, source: str, channel: str, page_id: str) -> Poll | None:
         """Return the poll with its votes; None if there is none (any more)."""
         ...
 
-    async def vote(self, source: str, channel: str, page: str, person: str, choice: int) -> Poll | None:
+    async def vote(self, source: str, channel: str, page_id: str, person: str, choice: int) -> Poll | None:
         """Count a person's vote in place of their earlier one, unless the poll is closed or has no such option. Return
         the poll; None if there is none (any more).
         """
         ...
 
-    async def close_poll(self, source: str, channel: str, page: str) -> Poll | None:
+    async def close_poll(self, source: str, channel: str, page_id: str) -> Poll | None:
         """Close the poll and return it; None if there is none (any more)."""
         ...
 
