@@ -22,6 +22,7 @@ from tests.fakes.incoming import LEASE, START, said
 MANAGER, TWO = Approvers("manager"), Approvers("manager", 2)
 CLOSED = Place(GroupAudience("test:channel"), whole_channel=True)
 GIVEN, REFUSED = Consent.GIVEN, Consent.REFUSED
+AFTER_ALL = START + timedelta(days=30)  # Of all messages that a process has made: each is a second after the one before
 
 
 async def requested(store: Store, rule: Approvers = MANAGER, people: tuple[str, ...] = ("mia", "tom")) -> Claim:
@@ -134,15 +135,15 @@ async def test_what_was_shown_is_deleted_with_the_question_and_what_is_being_sen
     await store.forgetting.forget(Everything("ann"), START)
     assert await store.approvals.of(claim.turn, LATER) == []
     assert not await store.approvals.shown(claim.turn, key, "tom", ["D2/2.1"])
-    jobs = [await store.jobs.claim(frozenset({kind}), "w", LATER, LEASE) for kind in (DELETE_REPLY,) * 2]
+    jobs = [await store.jobs.claim(frozenset({kind}), "w", AFTER_ALL, LEASE) for kind in (DELETE_REPLY,) * 2]
     assert {job.key.split()[-1] for job in jobs if job} == {"D1/1.1", "D1/1.2"}
-    lost = [job for _ in range(2) if (job := await store.jobs.claim(frozenset({APPROVAL}), "w", LATER, LEASE))]
+    lost = [job for _ in range(2) if (job := await store.jobs.claim(frozenset({APPROVAL}), "w", AFTER_ALL, LEASE))]
     assert [job.payload for job in lost if job.payload] == [f'["test", "tom", "{claim.turn}.{key}"]']
 
 
 async def deleted(store: Store) -> list[str]:
     """The messages that are to be deleted."""
-    jobs = [await store.jobs.claim(frozenset({DELETE_REPLY}), "w", LATER, LEASE) for _ in range(3)]
+    jobs = [await store.jobs.claim(frozenset({DELETE_REPLY}), "w", AFTER_ALL, LEASE) for _ in range(3)]
     return sorted(job.key.split()[-1] for job in jobs if job is not None)
 
 
@@ -185,7 +186,7 @@ async def test_a_forgotten_approver_leaves_neither_a_row_nor_a_reason_nor_a_mess
     await decide(store, claim, "mia", REFUSED, "Too early.")
     await store.forgetting.forget(Everything("mia"), START)
     assert [each.person for each in (await only(store, claim)).people] == ["tom"]
-    job = await store.jobs.claim(frozenset({DELETE_REPLY}), "w", LATER, LEASE)
+    job = await store.jobs.claim(frozenset({DELETE_REPLY}), "w", AFTER_ALL, LEASE)
     assert job is not None
     assert job.key.endswith("D1/1.1")
 
