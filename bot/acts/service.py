@@ -304,5 +304,5 @@ def _text(args: JsonObject, name: str) -> str:
 
 
 def _output(text: str, context: ToolContext) -> ToolOutput:
-    """What the bot did, in its own words: whoever reads the reply may know it."""
+    """What the bot did, in its own words: everyone who reads the reply may know it."""
     return ToolOutput(text, audience=context.place.audience, words=Provenance.OWN, read=())

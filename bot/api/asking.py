@@ -22,15 +22,16 @@ from agent.admission_terms import Authority, TermsNotMet
 from agent.errors import CogencyError, Refused, StoreError
 from agent.events import Outcome
 from agent.incoming import Incoming, Person, Quoted, platform_of
-from agent.memory.audience import PersonAudience, Place, TeamAudience
+from agent.memory.audience import PersonAudience, TeamAudience
 from agent.ports.api_tokens import ApiToken, TokenScope
-from agent.schedules.definitions import NewSchedule, NotAllowed, Occurrence, Schedule, ScheduleKind, Timing
+from agent.schedules.definitions import NotAllowed
 from agent.spending import By, SpendingPeriod, Spent
 from agent.turn_kinds import TurnKind
 from bot.api import texts as api_texts
 from bot.api.replies import ApiReplies, PendingReply
 from bot.api.tokens import TokenService, budget_words
 from bot.api.wire import ORDERS, USUAL_MODEL, ApiError, ApiQuestion, no_response
+from bot.chat.access.presence import admitted_now
 from bot.chat.askers import Requester
 from bot.chat.caches import ExpiringCache
 from bot.chat.core import Core
@@ -173,9 +174,7 @@ class ApiAsking:
         if platform is None:
             name = platform_name(platform_of(source))
             raise ApiError(503, api_texts.NOT_CONNECTED.format(platform=name), kind="server_error")
-        now, place = self.core.clock.now(), Place(PersonAudience(person))
-        due = NewSchedule(person, source, "", place, ScheduleKind.QUESTION, "", Timing(""), now, direct=True)
-        admitted = await platform.admit(Occurrence(Schedule(0, due, now), now))
+        admitted = await admitted_now(platform, person, self.core.clock.now())
         if isinstance(admitted, NotAllowed):
             raise forbidden(api_texts.PERSON_REFUSED.format(why=admitted.why))
         return admitted

@@ -278,7 +278,7 @@ class BudgetAllowances:
         return raised_budget(await self.usually(account), await self.preferences.all_of(account.owner))
 
     async def accounts_of(self, person: str) -> tuple[str, ...]:
-        """Return the accounts that share the person's budget: theirs, and those connected a minute ago."""
+        """Return the accounts that share the person's budget: their own, and those connected, up to a minute old."""
         return person, *await self._connected.get(person)
 
     async def change(self, account: BudgetAccount, changes: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from agent.memory.audience import PersonAudience
 from bot.chat.access.connected_accounts import MAX_ACCOUNTS
 from bot.chat.commands.declaration import Argument, Command, CommandCall
-from bot.chat.one_time_codes import CODE_TIME
+from bot.chat.one_time_codes import CODE_CHARS, CODE_TIME
 from bot.chat.panels import Panel, PanelAction
 from bot.connect import texts as connect_texts
 from bot.connect.service import ConnectService, TooOften
@@ -73,7 +73,7 @@ async def _new_code(service: ConnectService, person: str) -> Panel:
 
 
 async def _enter(service: ConnectService, person: str, code: str) -> Panel:
-    if sum(map(str.isalnum, code)) > 2 * len("ABCDEFGHIJKL"):  # words, and no code
+    if sum(map(str.isalnum, code)) > 2 * CODE_CHARS:  # words, and no mistyped code
         return Panel(connect_texts.USAGE, refused=True)
     if await _is_full(service, person):
         return _full()

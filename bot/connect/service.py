@@ -23,14 +23,15 @@ from unicodedata import category
 from agent.admission_terms import Rate, Whose
 from agent.errors import CogencyError
 from agent.incoming import Incoming, person_source, platform_of
-from agent.memory.audience import PersonAudience, Place
+from agent.memory.audience import PersonAudience
 from agent.memory.forgetting_plans import CONNECT_CODE, CONNECT_ENTERED
 from agent.ports.clock import Clock
 from agent.ports.preferences import Preferences
-from agent.schedules.definitions import NewSchedule, NotAllowed, Occurrence, Schedule, ScheduleKind, Timing
+from agent.schedules.definitions import NotAllowed
 from agent.schedules.port import SchedulePlatform
 from bot.chat.access.admission import RateCounter
 from bot.chat.access.connected_accounts import ConnectedAccounts
+from bot.chat.access.presence import admitted_now
 from bot.chat.caches import ExpiringCache
 from bot.chat.one_time_codes import CODE_TIME, OneTimeCodes
 from bot.chat.texts.formatting import literal, platform_name, shortened
@@ -39,9 +40,7 @@ from bot.connect import texts as connect_texts
 # Writes what a person (their id) did to the audit.
 Record = Callable[[str, str], Awaitable[None]]
 
-CODE: Final = CONNECT_CODE  # The names of preferences: the code of account A,
-ENTERED: Final = CONNECT_ENTERED  # and in account B, whose code it entered, until when
-PATIENCE_S: Final = 1.0  # For all accounts together: a reply waits for it
+PATIENCE_S: Final = 1.0  # All accounts are asked about at once, and a reply waits for it
 NAME_CHARS: Final = 40
 BLANKS: Final = dict.fromkeys(map(ord, "\u115f\u1160\u3164\uffa0\u2800"), " ")  # Letters that show as nothing
 ENTRIES: Final = Rate(Whose.PERSON, 5, timedelta(hours=1))
@@ -68,7 +67,7 @@ class ConnectService:
 
     def __post_init__(self) -> None:
         self.accounts = ConnectedAccounts(self.preferences)
-        self.codes = OneTimeCodes(self.preferences, self.clock, self.new_secret, CODE)
+        self.codes = OneTimeCodes(self.preferences, self.clock, self.new_secret, CONNECT_CODE)
         self._entries = RateCounter((ENTRIES,))
         self._present = ExpiringCache(self._ask_platform, self.clock)
 
@@ -110,7 +109,7 @@ class ConnectService:
         account = await self.codes.person_of(code)
         if account is None or account == person:
             return None
-        await self.preferences.set(person, ENTERED, f"{(self.clock.now() + CODE_TIME).isoformat()} {account}")
+        await self.preferences.set(person, CONNECT_ENTERED, f"{(self.clock.now() + CODE_TIME).isoformat()} {account}")
         return account
 
     async def confirm_entered(self, person: str, account: str, *, mine: bool) -> bool:
@@ -120,11 +119,11 @@ class ConnectService:
         if not mine and account in await self.accounts.named_by(person):
             await self.accounts.separate(person, account)
             return True
-        stored = (await self.preferences.all_of(person)).get(ENTERED, "")
+        stored = (await self.preferences.all_of(person)).get(CONNECT_ENTERED, "")
         until, _, entered = stored.partition(" ")
-        if not stored or entered != account or not await self.preferences.swap(person, ENTERED, stored, ""):
+        if not stored or entered != account or not await self.preferences.swap(person, CONNECT_ENTERED, stored, ""):
             return False
-        await self.preferences.set(person, ENTERED, None)
+        await self.preferences.set(person, CONNECT_ENTERED, None)
         if self.clock.now() >= datetime.fromisoformat(until):
             return False
         if mine:
@@ -176,13 +175,10 @@ class ConnectService:
 
     async def _ask_platform(self, account: str) -> Incoming | None:
         """Return a direct message of the account as its platform admits it now; None if it does not."""
-        source = person_source(account)
-        platform = self.platforms.get(source)
+        platform = self.platforms.get(person_source(account))
         if platform is None:
             return None
-        now, place = self.clock.now(), Place(PersonAudience(account))
-        due = NewSchedule(account, source, "", place, ScheduleKind.QUESTION, "", Timing(""), now, direct=True)
-        admitted = await platform.admit(Occurrence(Schedule(0, due, now), now))
+        admitted = await admitted_now(platform, account, self.clock.now())
         if isinstance(admitted, NotAllowed) or admitted.place.audience != PersonAudience(account):
             return None
         return admitted if await self.refusal(admitted) is None else None

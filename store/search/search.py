@@ -475,7 +475,7 @@ def _sources(
     own, sources = _sought(query, groups, writers), list[tuple[SearchQuery, Range]]()
     for account, labels in by_account(query.person, query.audiences).items():
         number, size = _reader(connection, account)
-        if number is None:
+        if number is None or (account != query.person and query.author is Author.BOT):
             continue
         theirs = replace(own, number=number, person=account, audiences=tuple(sorted(labels)))
         sources.append((theirs if account == query.person else replace(theirs, author=Author.PERSON), size))
