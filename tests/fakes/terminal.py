@@ -10,14 +10,16 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.fakes.ready_process import ReadyProcess
-from tests.patience import PATIENCE_S
+from tests.patience import LOOK_S, PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
+CTRL_C = "\x03"
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>()][0-9A-Za-z]?")
 # A signal key reaches only the session that owns the terminal, so the program starts a session first. It also restores
@@ -73,7 +75,19 @@ class FakeTerminal:
         self._process.terminate()
 
     def type(self, keys: str) -> None:
+        if CTRL_C in keys:
+            self._until_it_sleeps()
         os.write(self._master, keys.encode())
+
+    def _until_it_sleeps(self) -> None:
+        """Wait until the program does nothing, where the system has `/proc`. Python's `input` shows its prompt before
+        it waits for keys, and a signal between the two is noticed only with the next key.
+        """
+        deadline = time.perf_counter() + PATIENCE_S
+        with suppress(OSError):
+            while _state(self._process.pid) != "S":
+                assert time.perf_counter() < deadline, "the program never waited for a key"
+                self._read(time.perf_counter() + LOOK_S)
 
     def until(self, text: str, patience_s: float = PATIENCE_S) -> str:
         """Wait until `text` is shown; return the output since the last wait, up to and with `text`."""
@@ -114,3 +128,8 @@ class FakeTerminal:
         self.written += text
         self.pieces.append((time.perf_counter(), text))
         return bool(chunk)
+
+
+def _state(process: int) -> str:
+    """Return the state of a process's main thread, such as S if it sleeps; raise OSError if it is gone."""
+    return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]

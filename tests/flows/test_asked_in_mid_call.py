@@ -17,7 +17,7 @@ from tests.fakes.mcp_world import FAKES
 from tests.fakes.ready_process import ReadyService
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeEphemeral
-from tests.fakes.terminal import FakeTerminal
+from tests.fakes.terminal import CTRL_C, FakeTerminal
 from tests.flows.test_service import on_slack, service
 from tests.flows.test_terminal import CHAT, cogency, environment
 from tests.patience import PATIENCE_S, until
@@ -72,7 +72,7 @@ def test_a_person_is_asked_field_by_field_and_told_what_is_wrong(tmp_path: Path)
         terminal.type("Mary\r")
         terminal.until("2 red")
         terminal.until(">")
-        terminal.type("\x03")
+        terminal.type(CTRL_C)
         terminal.until("Canceled. I told raw that you closed the question without answering.")
         terminal.until('{"action": "cancel"}')
         terminal.until("\n>")

@@ -32,7 +32,7 @@ from tests.fakes.ready_process import command
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
-from tests.fakes.terminal import FakeTerminal
+from tests.fakes.terminal import CTRL_C, FakeTerminal
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -263,7 +263,7 @@ def test_a_terminal_shows_what_doctor_looks_at_until_it_has_found_out(tmp_path: 
         assert terminal.ended() == Exit.OK
 
 
-@pytest.mark.parametrize("key", ["\x03", "\x04"])
+@pytest.mark.parametrize("key", [CTRL_C, "\x04"])
 def test_setting_up_by_questions_ends_at_once_with_ctrl_c_and_ctrl_d_and_writes_nothing(
     tmp_path: Path, key: str
 ) -> None:
@@ -308,7 +308,7 @@ def test_a_webhook_is_set_up_by_questions_and_ctrl_c_before_the_last_one_writes_
             for question, answer in answers.items():
                 terminal.until(question)
                 if stops and question == "Public address":
-                    terminal.type("\x03")
+                    terminal.type(CTRL_C)
                     assert terminal.ended() == Exit.INTERRUPTED
                     assert not folder.exists()
                     break
@@ -316,7 +316,7 @@ def test_a_webhook_is_set_up_by_questions_and_ctrl_c_before_the_last_one_writes_
             else:
                 terminal.until("Its address is https://bot.example.com/hooks/github.")
                 terminal.until("y or n)?")
-                terminal.type("\x03")
+                terminal.type(CTRL_C)
                 assert terminal.ended() == Exit.INTERRUPTED
     secret = (folder / "hooks.secrets" / "github").read_text().strip()
     assert len(secret) == 48

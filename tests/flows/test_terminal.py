@@ -33,7 +33,7 @@ from tests.fakes import documents
 from tests.fakes.new_database import lay_database
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.ready_process import command
-from tests.fakes.terminal import FakeTerminal
+from tests.fakes.terminal import CTRL_C, FakeTerminal
 from tests.patience import PATIENCE_S
 
 
@@ -772,7 +772,7 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
         terminal.until(">")
         terminal.type("use ferry {}\r")
         terminal.until("Using ferry")
-        terminal.type("\x03")
+        terminal.type(CTRL_C)
         terminal.until("Stopped.")
         terminal.until("\n>")
         terminal.type("hello\r")
@@ -791,7 +791,7 @@ def test_long_work_is_stopped_by_ctrl_c_and_goes_on_in_the_next_chat_if_its_wind
         terminal.type(begin)
         terminal.until(at_it)
         terminal.until("Using ferry")
-        terminal.type("\x03")
+        terminal.type(CTRL_C)
         terminal.until("Stopped.")
         terminal.until("\n>")
         terminal.type(begin)

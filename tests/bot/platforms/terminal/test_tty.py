@@ -15,13 +15,12 @@ from bot.platforms.terminal.run import chat
 from bot.platforms.terminal.tty import TerminalWindow
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.fakes.screen import FakeScreen
-from tests.fakes.terminal import FakeTerminal
+from tests.fakes.terminal import CTRL_C, FakeTerminal
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
 UP = "\x1b[A"
-CTRL_C = "\x03"
 CTRL_D = "\x04"
 
 
