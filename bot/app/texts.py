@@ -53,7 +53,7 @@ SIGN_IN_ADDRESS = (
     "open)."
 )
 SIGN_IN_PLAIN = "COGENCY_SIGN_IN_ADDRESS must start with https://, or point to this machine."
-POLICY_FAULTS = "{setting} points to {file}, which has invalid rows: {faults}. See docs/tools.md for the format."
+POLICY_FAULTS = "{setting} points to {file}, which has invalid rows: {faults}. See docs/tool-policy.md for the format."
 NO_SLACK_WAY = (
     "SLACK_APP_TOKEN is missing. Set it for Socket Mode, or set COGENCY_SLACK_HTTP and SLACK_SIGNING_SECRET for "
     "events over HTTP."

@@ -35,7 +35,7 @@ class ToolSettings:
         section=Section.MODELS,
         description=(
             "Your own tools: files or modules with @tool functions, or entry points of the group cogency.tools, "
-            "separated by commas. Their code runs inside the bot; see docs/tools.md. Default: none."
+            "separated by commas. Their code runs inside the bot; see docs/python-tools.md. Default: none."
         ),
         example="my_tools.py",
         sensitivity=Sensitivity(runs_code=runs_files),
@@ -47,7 +47,7 @@ class ToolSettings:
         None,
         section=Section.TOOLS,
         description=(
-            "The file that controls who can use which tools where, with one row per line (docs/tools.md). "
+            "The file that controls who can use which tools where, with one row per line (docs/tool-policy.md). "
             "Default: none."
         ),
         example="tool-policy.txt",

@@ -406,7 +406,7 @@ PLUGIN_LIST_UNWRITABLE = (
     "{file}, the list of plug-ins, cannot be written ({why}). Make sure that you can write to the folder."
 )
 MCP_NO_JSON = "{file} is not valid JSON: {error}."
-MCP_NO_SERVERS = '{file} must contain an object "mcpServers", as in docs/tools.md.'
+MCP_NO_SERVERS = '{file} must contain an object "mcpServers", as in docs/mcp.md.'
 MCP_TOO_MANY = "{file} lists {named} servers; the limit is {most}."
 MCP_SERVER = "{file}, server {name}: {problem}."
 MCP_CONNECTED = "{sentence}; connected{account} after {seconds:.1f} s; these tools are offered: {offered}"

@@ -72,7 +72,7 @@ def snippets(page: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "says"),
-    [("README.md", "I will remember that:\n\n> my boat is blue."), ("docs/tools.md", "Husum: 6:02 and 18:31")],
+    [("README.md", "I will remember that:\n\n> my boat is blue."), ("docs/library.md", "Husum: 6:02 and 18:31")],
 )
 def test_the_lines_on_the_pages_run_as_they_stand_there(page: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(snippets(page)[-1])

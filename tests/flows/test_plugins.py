@@ -14,11 +14,9 @@ from tests.fakes.model_server import DONE, ModelServer, head, text
 from tests.fakes.plugin_folders import SECRET, manifest, servers, skill, write
 from tests.flows.test_terminal import cogency
 
-PAGE = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
 
-
-def snippets(title: str, language: str) -> list[str]:
-    _, _, part = PAGE.partition(f"## {title}\n")
+def snippets(page: str, title: str, language: str) -> list[str]:
+    _, _, part = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(f"## {title}\n")
     return re.findall(rf"```{language}\n(.*?)```", part.partition("\n## ")[0], re.DOTALL)
 
 
@@ -34,10 +32,10 @@ async def asked(folder: Path, model: ModelServer, *words: str) -> str:
 
 
 async def test_the_pages_skill_is_added_and_read_when_a_question_is_about_it(tmp_path: Path) -> None:
-    (page,) = snippets("A skill", "markdown")
+    (page,) = snippets("tools.md", "A skill", "markdown")
     write(tmp_path, {"office/skills/weekly-report/SKILL.md": page})
     write(tmp_path, {"office/skills/weekly-report/references/numbers.md": "Round to thousands."})
-    (add,) = snippets("A skill", "sh")
+    (add,) = snippets("tools.md", "A skill", "sh")
     ran = cogency(tmp_path, *add.splitlines()[0].split()[1:])
     assert (ran.returncode, ran.stdout) == (
         Exit.OK,
@@ -69,8 +67,8 @@ async def test_without_a_skill_there_is_no_such_tool(tmp_path: Path) -> None:
 
 
 def test_the_pages_plugin_is_checked_listed_and_removed(tmp_path: Path) -> None:
-    (written,) = snippets("A plug-in", "json")
-    (commands,) = snippets("A plug-in", "sh")
+    (written,) = snippets("plugins.md", "Plug-ins", "json")
+    (commands,) = snippets("plugins.md", "Plug-ins", "sh")
     write(tmp_path / "office", {"plugin.json": written, "skills/report/SKILL.md": skill("report")})
     assert cogency(tmp_path, "plugins", "add", "office").returncode == Exit.OK
     said = [cogency(tmp_path, *line.split()[1:]) for line in commands.splitlines()]

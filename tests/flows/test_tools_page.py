@@ -1,4 +1,4 @@
-"""docs/tools.md as somebody reads it who is new: each file is written, each command run, from its top to its end."""
+"""docs/tools.md and the pages after it as a newcomer reads them: each file is written, each command run, in order."""
 
 import re
 import shlex
@@ -20,13 +20,14 @@ from tests.fakes.ready_process import command
 from tests.flows.test_terminal import environment
 from tests.patience import PATIENCE_S
 
-PAGE: Final = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+READ_IN_ORDER: Final = ("tools.md", "mcp.md", "tool-policy.md", "python-tools.md", "plugins.md", "library.md")
+PAGES: Final = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in READ_IN_ORDER]
 OURS: Final = f"{ROOT}:{ROOT}/agent/public"  # as in an installation
 DOORS: Final = ("An MCP server", "A skill", "A Python tool")
 MOST_LINES: Final = 20
 # As they stand on a user's path, without a registry: `uvx mcp-server-time` starts a server with the same tools.
 PROGRAMS: Final = {"uvx": [str(FAKES / "mcp_time.py")]}
-# What each command on the page says.
+# What each command on the pages says.
 ANSWERS: Final = {
     "cogency doctor": "these tools are offered: time.get_current_time (reads), time.convert_time (reads)",
     "cogency ask 'use time.": '"timezone": "Europe/Berlin"',
@@ -37,7 +38,7 @@ ANSWERS: Final = {
     "cogency plugins list": "weekly-report",
     "cogency plugins remove": "The bot stops using acme-office",
 }
-# What the page says that stands in `.env` beside a file that holds this.
+# What the pages say that stands in `.env` beside a file that holds this.
 BESIDE: Final = {
     "${WIKI_TOKEN}": "WIKI_TOKEN=hidden\n",
     "github.delete_*": "COGENCY_TOOL_POLICY=tool-policy.txt\n",
@@ -54,8 +55,8 @@ class Snippet:
     """The one that the lines before it name last, "" where they name none."""
 
 
-def on_the_page() -> Iterator[Snippet]:
-    for section in PAGE.split("\n## "):
+def on_the_pages() -> Iterator[Snippet]:
+    for section in (section for page in PAGES for section in page.split("\n## ")):
         title, _, rest = section.partition("\n")
         before = ""
         for number, part in enumerate(rest.split("```")):
@@ -70,7 +71,7 @@ def on_the_page() -> Iterator[Snippet]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Empty, but for the programs that a user has, and the model that the page names."""
-    assert "a `.env` file that contains `COGENCY_MODEL=rehearsal`" in " ".join(PAGE.split())
+    assert "a `.env` file that contains `COGENCY_MODEL=rehearsal`" in " ".join(PAGES[0].split())
     (tmp_path / ".env").write_text("COGENCY_MODEL=rehearsal\n")
     (tmp_path / "bin").mkdir()
     for name, arguments in PROGRAMS.items():
@@ -95,15 +96,15 @@ def run(folder: Path, line: str, **settings: str) -> str:
 
 def test_each_of_the_three_ways_is_shown_in_twenty_lines() -> None:
     for door in DOORS:
-        own = [one.text for one in on_the_page() if one.section == door]
+        own = [one.text for one in on_the_pages() if one.section == door]
         assert len(own) == 2
         assert sum(len(text.splitlines()) for text in own) <= MOST_LINES
 
 
 @pytest.mark.slow
-def test_whoever_follows_the_page_from_its_top_has_everything_that_it_promises(folder: Path) -> None:
+def test_whoever_follows_the_pages_from_the_top_has_everything_that_they_promise(folder: Path) -> None:
     said: list[str] = []
-    for snippet in on_the_page():
+    for snippet in on_the_pages():
         match snippet.language:
             case "sh":
                 for line in snippet.text.splitlines():

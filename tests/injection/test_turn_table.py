@@ -1,8 +1,8 @@
 """Each kind of turn in each kind of place, with each kind of call and whoever's words it holds: whether the call runs,
 waits for its asker, or does not run. Every cell is a turn of the real runner, on the real policy and store.
 
-What must happen is written here as docs/tools.md (*Approvals*, *Web addresses*, *Tool policy*) and docs/security.md
-say it, and takes nothing from the code that decides:
+What must happen is written here as docs/approvals.md, docs/tool-policy.md and docs/security.md say it, and takes
+nothing from the code that decides:
 
   A row "no" lets nothing run. Of the others, only "ask" changes what reads.
   What reads runs. A call that sends an address needs approval unless somebody else than the bot wrote that address.

@@ -15,7 +15,7 @@ class AccountSettings:
         "COGENCY_ACCOUNT_KEY",
         section=Section.TOOLS,
         description=(
-            "The key that encrypts people's tokens for servers where each person signs in (docs/tools.md): 32 random "
+            "The key that encrypts people's tokens for servers where each person signs in (docs/mcp.md): 32 random "
             "bytes as base64, from `openssl rand -base64 32`. To change the key, write the new key, a comma, and then "
             "the old key."
         ),

@@ -29,7 +29,7 @@ class PluginSettings:
         (),
         section=Section.TOOLS,
         description=(
-            "Folders of plug-ins (skills and tool servers), separated by commas; see docs/tools.md. You can also add "
+            "Folders of plug-ins (skills and tool servers), separated by commas; see docs/plugins.md. You can also add "
             "plug-ins with `cogency plugins add`."
         ),
         example="/srv/plugins/office,/srv/plugins/sales",
