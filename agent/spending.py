@@ -176,6 +176,35 @@ def account(days: Iterable[Total], now: datetime) -> SpendingAccount:
     return SpendingAccount(by_day.get(now.date().isoformat(), Spent()), sum(by_day.values(), Spent()))
 
 
+MIN_DAY: Final = timedelta(hours=4)  # Of a day of UTC: before, one long answer would be taken for a habit
+MIN_DAYS: Final = timedelta(days=3)  # From the first day with calls: a week has days without work
+MIN_CALLS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """How many times as much as until now a day and a month of UTC will have cost in all, if it goes on at this pace;
+    None if there is too little to say.
+    """
+
+    day: float | None = None
+    month: float | None = None
+
+
+def forecast(days: Iterable[Total], now: datetime) -> Forecast:
+    """`days`: those of this month until now, with their keys. `now` in UTC."""
+    by_day = {key: spent for key, spent in _sum_by_key((each.key, each.spent) for each in days).items() if spent.calls}
+    today, calls = by_day.get(now.date().isoformat(), Spent()), sum(spent.calls for spent in by_day.values())
+    elapsed = now - datetime.combine(now.date(), time(), UTC)
+    day = timedelta(days=1) / elapsed if elapsed >= MIN_DAY and today.calls >= MIN_CALLS else None
+    if not by_day or calls < MIN_CALLS:
+        return Forecast(day)
+    began = datetime.combine(date.fromisoformat(min(by_day)), time(), UTC)
+    next_month = (now.date().replace(day=1) + timedelta(days=32)).replace(day=1)
+    whole = datetime.combine(next_month, time(), UTC) - began
+    return Forecast(day, whole / (now - began) if now - began >= MIN_DAYS else None)
+
+
 @dataclass(frozen=True, slots=True)
 class SpendingSpread:
     """The spending in a period, by day ("2026-11-21") and model; and that of the people, channels and workspaces with

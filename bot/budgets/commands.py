@@ -97,7 +97,8 @@ COMMAND = declaration.Command(
 
 async def usage(budgets: BudgetService, call: CommandCall) -> Panel:
     person = call.caller.person.id
-    return Panel(account_text(await budgets.usage(person), await budgets.code_line(person)))
+    spent, ahead = await budgets.usage(person)
+    return Panel(account_text(spent, await budgets.code_line(person), ahead))
 
 
 async def _usage_home(visit: HomeVisit) -> HomeContent:

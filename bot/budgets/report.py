@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 from agent.messages import Json, ModelCall
-from agent.spending import NANO, PRICES_AS_OF, By, SpendingAccount, SpendingPeriod, Spent, Total
+from agent.spending import NANO, PRICES_AS_OF, By, Forecast, Money, SpendingAccount, SpendingPeriod, Spent, Total
 from bot.budgets import texts as budgets_texts
 from bot.chat.output import printable_json, printable_line
 from bot.chat.texts import formatting
@@ -27,22 +28,47 @@ class FooterStyle(StrEnum):
 #
 # Rules. Counts that a model did not report are marked as estimated. A sum without some calls' prices says so.
 
+NO_FORECAST: Final = Forecast()
 _HEADINGS = ("calls", "input", "cached", "written", "output", "reasoning", "cost")
 
 
-def account_text(account: SpendingAccount, code_line: str = "") -> str:
-    """Return what one person's questions used, today and this month, as Markdown. `code_line`: of Python code."""
+def account_text(account: SpendingAccount, code_line: str = "", ahead: Forecast = NO_FORECAST) -> str:
+    """Return what one person's questions used, today and this month, as Markdown. `code_line`: of Python code; `ahead`:
+    for the sentence about the rest of the day and the month.
+    """
     if not account.month.calls:
         return budgets_texts.NOTHING_SPENT
     parts = [
         budgets_texts.SPENT,
         *_block(budgets_texts.TODAY, account.today),
         *_block(budgets_texts.THIS_MONTH, account.month),
+        _forecast_text(account, ahead),
         *([code_line] if code_line else []),
     ]
     if account.month.usage.estimated:
         parts.append(f"{budgets_texts.ESTIMATED}.")
     return "\n\n".join([*parts, budgets_texts.LIST_PRICES])
+
+
+def _forecast_text(account: SpendingAccount, ahead: Forecast) -> str:
+    """Return what the day and the month will have cost, in money, or in tokens where no call has a price."""
+    day, month = _times(account.today, ahead.day), _times(account.month, ahead.month)
+    if day and month:
+        return budgets_texts.FORECAST.format(day=day, month=month)
+    if day:
+        return budgets_texts.FORECAST_DAY.format(day=day)
+    return budgets_texts.FORECAST_MONTH.format(month=month) if month else budgets_texts.NO_FORECAST
+
+
+def _times(spent: Spent, factor: float | None) -> str:
+    if factor is None:
+        return ""
+    if spent.unpriced == spent.calls:
+        used = spent.usage
+        tokens = used.input_uncached + used.input_cached + used.input_written + used.output + used.reasoning
+        return budgets_texts.ABOUT.format(amount=counted(round(tokens * factor), "token", "tokens"))
+    words = budgets_texts.AT_LEAST if spent.unpriced else budgets_texts.ABOUT
+    return words.format(amount=money(Money(round(spent.cost * factor))))
 
 
 def cost_text(spent: Spent) -> str:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias, assert_never
 from agent.admission_terms import Whose
 from agent.incoming import person_source, platform_of
 from agent.ports.clock import Clock
-from agent.spending import NANO, By, Money, SpendingAccount, SpendingPeriod, account
+from agent.spending import NANO, By, Forecast, Money, SpendingAccount, SpendingPeriod, account, forecast
 from bot.budgets import texts as budgets_texts
 from bot.budgets.budgets import EXEMPT, MONEY, TOKENS, Budget, BudgetAccount, BudgetAllowances, tokens_spent
 from bot.budgets.code_time import CodeBudget
@@ -128,11 +128,13 @@ class BudgetService:
         """Return what the person used of their budget of code; "" where no code runs. Raises StoreError."""
         return "" if self.code is None else await self.code.line(person)
 
-    async def usage(self, person: str) -> SpendingAccount:
+    async def usage(self, person: str) -> tuple[SpendingAccount, Forecast]:
+        """Return what the person has spent, and what today and this month will have cost at this pace."""
         now = self.clock.now()
         month = SpendingPeriod.month_of(now)
         accounts, spending = await self.allowances.accounts_of(person), self.allowances.spending
-        return account([total for one in accounts for total in await spending.totals(month, By.DAY, person=one)], now)
+        days = [total for one in accounts for total in await spending.totals(month, By.DAY, person=one)]
+        return account(days, now), forecast(days, now)
 
     async def answer(self, person: str, channel: str, words: str) -> Panel:
         """Run `/budget`; the answer is for this person alone. `words`: as `read_budget_request` reads them."""

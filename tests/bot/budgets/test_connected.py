@@ -42,7 +42,7 @@ async def test_what_both_accounts_spend_counts_together_once_they_are_connected(
     await world.clock.advance(MAX_AGE_S)
     assert await world.is_spent("ann")
     assert await world.is_spent("ann2")
-    usage = await BudgetService(AccessRules(), world.budgets, world.clock).usage("ann2")
+    usage, _ = await BudgetService(AccessRules(), world.budgets, world.clock).usage("ann2")
     assert (usage.today.usage.output, usage.month.usage.output) == (LIMIT, LIMIT)
 
 

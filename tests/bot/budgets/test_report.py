@@ -30,6 +30,8 @@ def test_a_person_sees_today_and_this_month_with_each_count() -> None:
         "- Input: 2,000 new tokens, 16,000 read from the vendor's cache, 400 written to the vendor's cache",
         "- Output: 600 tokens, and 80 of reasoning",
         "",
+        budgets_texts.NO_FORECAST,
+        "",
         budgets_texts.LIST_PRICES,
     ]
 
