@@ -112,6 +112,7 @@ class DecidedBy(StrEnum):
     HOOK = "hook"
     SCOPE = "scope"
     APPROVER = "approver"
+    FEEDBACK = "feedback"
 
 
 def approved_by(people: Iterable[str]) -> str:

@@ -54,7 +54,7 @@ from store.model_calls import model_call
 from store.outbox import delivery
 from store.polls import poll_vote
 from store.preferences import preference
-from store.replies import verdict
+from store.replies import feedback, verdict
 from store.schedule_table import schedule
 from store.search.passages import document, passage
 from store.tool_accounts import sign_in, tool_account
@@ -156,7 +156,15 @@ def is_known(connection: sa.Connection, who: str) -> bool:
             open_question.c.person,
             approval.c.person,
         ),
-        *(verdict.c.person, poll_vote.c.person, installation.c.installer, saved_file.c.person, delivery.c.person),
+        *(
+            verdict.c.person,
+            feedback.c.person,
+            feedback.c.owner,
+            poll_vote.c.person,
+            installation.c.installer,
+            saved_file.c.person,
+            delivery.c.person,
+        ),
     )
     has_preferences = sa.exists().where(preference.c.owner == who, preference.c.value != plans.PAUSED)
     has_documents = sa.exists().where(selection.documents_of(plans.Everything(who)))
@@ -558,6 +566,13 @@ def _verdicts(subject: PersonSubject) -> Rows:
     return Rows(query, verdict.c.turn, export_rows)
 
 
+def _feedback(subject: PersonSubject) -> Rows:
+    """Why the person rated answers as bad, in their own words."""
+    plain = ("reason", "comment", "correction", "shared", "state")
+    export_row = _each(lambda row: {name: row[name] for name in plain} | {"time": _time(row["time"])})
+    return _rows(feedback, feedback.c.person == subject.id, export_row)
+
+
 def _answers(subject: PersonSubject) -> Rows:
     """The person's decisions about tool calls that needed consent."""
     key = sa.cast(consent.c.turn, sa.Text) + " " + consent.c.call
@@ -652,6 +667,7 @@ _OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "approvals": _approvals,
     "open_questions": _questions,
     "verdicts": _verdicts,
+    "feedback": _feedback,
     "votes": _votes,
     "accounts": _accounts,
     "spending": _spending,

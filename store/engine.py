@@ -25,6 +25,7 @@ from agent.ports.consents import Approvals, AskedQuestions, Consents, OpenQuesti
 from agent.ports.conversations import Knowledge, Summaries, WorkingSet
 from agent.ports.embeddings import Embeddings
 from agent.ports.explanations import Explanations
+from agent.ports.feedback import Feedback
 from agent.ports.forgetting import Forgetting
 from agent.ports.installations import Installations
 from agent.ports.jobs import Jobs
@@ -60,6 +61,7 @@ from store.databases.database import (
 from store.databases.sqlite import is_locked, open_sqlite, open_sqlite_beside, unwritable
 from store.erased_ids import ErasedIds
 from store.explanations import SqlExplanations
+from store.feedback import SqlFeedback
 from store.forgetting.erase import mark_sweep_due
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.installations import SqlInstallations
@@ -377,6 +379,7 @@ class Store:
     open_questions: OpenQuestions
     asked_questions: AskedQuestions
     explanations: Explanations
+    feedback: Feedback
     conversations: SqlConversations
     knowledge: Knowledge
     memories: Memories
@@ -632,6 +635,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlOpenQuestions(database),
         SqlAskedQuestions(database, erased_ids),
         SqlExplanations(database),
+        SqlFeedback(database),
         SqlConversations(database),
         SqlKnowledge(database),
         SqlMemories(database, reader),

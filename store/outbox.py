@@ -22,6 +22,7 @@ from sqlmodel import Field
 
 from agent.admission_terms import Whose
 from agent.consents import CONSENT_TIME
+from agent.feedback import FeedbackReason
 from agent.incoming import Incoming
 from agent.memory import forgetting_plans as plans
 from agent.memory.audience import WIDE, AudienceKind, label
@@ -191,7 +192,12 @@ def turn_finished(connection: sa.Connection, number: int, asked: Incoming, closi
 
 
 def feedback_given(
-    connection: sa.Connection, reply: Answered, person: str, opinion: ReplyVerdict | None, now: datetime
+    connection: sa.Connection,
+    reply: Answered,
+    person: str,
+    opinion: ReplyVerdict | None,
+    now: datetime,
+    reason: FeedbackReason | None = None,
 ) -> None:
     place = place_ids(reply.source, reply.channel, reply.audience)
     rows = [row for row in _subscriptions(connection) if row.wants(OutgoingEvent.FEEDBACK_GIVEN, place)]
@@ -200,6 +206,7 @@ def feedback_given(
     data: JsonObject = {
         **_where(reply.turn, reply.source, reply.channel, reply.conversation, person),
         "verdict": opinion,
+        "reason": reason,
     }
     _add(connection, rows, _Happened(OutgoingEvent.FEEDBACK_GIVEN, reply.conversation, data, reply.turn, person), now)
 

@@ -4,7 +4,7 @@ Rule: a reply is known as long as its question and its own text exist; its pages
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import Index
 from sqlmodel import Field
 
+from agent.feedback import FeedbackState
 from agent.memory.audience import WIDE
 from agent.messages import ToolCall
 from agent.shown_replies import Answered, ReplyVerdict
@@ -49,6 +50,40 @@ class VerdictRow(TableRow, table=True):
 
 
 verdict: Final = metadata.tables["verdict"]
+
+
+class FeedbackRow(TableRow, table=True):
+    """Why a reader judged the reply of a turn to be bad, and who looks into it (`agent.feedback`). It has words of this
+    person alone, and none of the reply. `reason`: "" if they gave none. `owner`: a person's id, "" for nobody.
+    """
+
+    __table_args__: ClassVar[Any] = (
+        Index("ix_feedback_turn", "turn", "person", unique=True),
+        Index("ix_feedback_person", "person"),
+        Index("ix_feedback_owner", "owner"),
+        Index("ix_feedback_time", "time"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int = Field(foreign_key="turn.id")
+    person: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime)
+    reason: str = Field(sa_type=StorableText)
+    comment: str = Field(sa_type=StorableText)
+    correction: str = Field(sa_type=StorableText)
+    shared: bool
+    state: str = Field(sa_type=StorableText)
+    owner: str = Field(sa_type=StorableText)
+
+
+feedback: Final = metadata.tables["feedback"]
+
+UNEXPLAINED: Final[Mapping[str, object]] = {
+    **dict.fromkeys(("reason", "comment", "correction", "owner"), ""),
+    "shared": False,
+    "state": FeedbackState.NEW,
+}
 
 _REPLY: Final = message.alias()
 _DRAWN_FROM: Final = (
@@ -140,6 +175,9 @@ def judge(connection: sa.Connection, number: int, person: str, opinion: ReplyVer
     elif connection.execute(sa.update(verdict).where(*own).values(verdict=opinion, time=now)).rowcount == 0:
         connection.execute(sa.insert(verdict).values(turn=number, person=person, verdict=opinion, time=now))
     if before != opinion:
+        connection.execute(sa.delete(feedback).where(feedback.c.turn == number, feedback.c.person == person))
+        if opinion is ReplyVerdict.BAD:
+            connection.execute(sa.insert(feedback).values(turn=number, person=person, time=now, **UNEXPLAINED))
         outbox.feedback_given(connection, reply, person, opinion, now)
     return True
 

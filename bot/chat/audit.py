@@ -330,9 +330,12 @@ def _home_line(call: AuditedCall) -> str:
     return f"- {call.time:%Y-%m-%d %H:%M} UTC: {tool}, {who}: {decision_words(call)}, {_outcome(call)}{took}"
 
 
+_CHANGED: Final = {DecidedBy.OWNER.value: reply_texts.TOKEN, DecidedBy.FEEDBACK.value: reply_texts.FEEDBACK}
+
+
 def _name(call: AuditedCall) -> str:
     """The tool, or what was changed."""
-    return call.tool or (reply_texts.TOKEN if call.decided_by == DecidedBy.OWNER else reply_texts.POLICY)
+    return call.tool or _CHANGED.get(call.decided_by, reply_texts.POLICY)
 
 
 def _who(call: AuditedCall) -> str:

@@ -11,6 +11,7 @@ from agent.ports.acts import Acts
 from agent.ports.api_tokens import ApiTokens
 from agent.ports.clock import Clock
 from agent.ports.conversations import Conversations, Summaries, WorkingSet
+from agent.ports.feedback import Feedback
 from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
@@ -49,6 +50,8 @@ class Repositories(Protocol):
     def documents(self) -> Documents: ...
     @property
     def facts(self) -> Facts: ...
+    @property
+    def feedback(self) -> Feedback: ...
     @property
     def forgetting(self) -> Forgetting: ...
     @property

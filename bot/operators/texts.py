@@ -90,7 +90,7 @@ TOOL_EFFECTS = {"irreversible": "cannot be undone"}
 RUNS, ASKS = "runs", "needs approval"
 DOORS: Final[Mapping[str | None, str]] = {"webhook": "Webhooks", "API": "API", "MCP": "MCP server"}
 PLACES = {"person": "direct message", "group": "private", "team": "public"}
-OPERATORS_ACT, POLICY_CHANGE, OWNERS_TOKEN = "operator", "policy", "token"
+OPERATORS_ACT, POLICY_CHANGE, OWNERS_TOKEN, FEEDBACK_STATE = "operator", "policy", "token", "feedback"
 NO_END_YET = "no end yet"
 ORIGINS = {
     "default": "default",

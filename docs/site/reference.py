@@ -341,6 +341,10 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "page": Stored("the platform's IDs of the messages that make up an answer", _WITH_TURN),
         "verdict": Stored("👍 and 👎", _WITH_TURN),
+        "feedback": Stored(
+            "why a person rated an answer 👎, in their words, whether they shared it with operators, and who works on it",
+            _WITH_TURN,
+        ),
         "poll": Stored(
             "a poll that the bot posted in Slack: its question, its options, and whether it is closed", _WITH_TURN
         ),

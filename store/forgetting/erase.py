@@ -40,7 +40,7 @@ from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
 from store.polls import poll, poll_vote
 from store.preferences import preference
-from store.replies import page, verdict
+from store.replies import feedback, page, verdict
 from store.schedule_table import schedule
 from store.schema import meta
 from store.search import index, passages
@@ -442,8 +442,8 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
     counts["workspaces"] = drop(connection, workspace.c.task_id, doomed.turns)
     turns = {item.turn for item in doomed.messages.values() if item.author == Author.BOT} | doomed.turns
     counts["actions"] += drop(connection, action_record.c.turn, turns)
-    for column in (page.c.turn, poll_vote.c.turn, poll.c.turn, verdict.c.turn, consent.c.turn, open_question.c.turn):
-        drop(connection, column, turns)
+    for table in (page, poll_vote, poll, verdict, feedback, consent, open_question):
+        drop(connection, table.c.turn, turns)
     for where in in_batches(approval.c.turn, turns):
         approvals.withdraw(connection, where, now)
     for where in in_batches(tool_call.c.turn, turns):
@@ -542,6 +542,8 @@ def _drop_people(
         connection.execute(delete(workspace).where(workspace.c.person == who))
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
+        connection.execute(delete(feedback).where(feedback.c.person == who))
+        connection.execute(update(feedback).where(feedback.c.owner == who).values(owner=""))
         approvals.drop_person(connection, who, now)
         connection.execute(delete(poll_vote).where(poll_vote.c.person == who))
         tool_calls.drop_person(connection, who, erased_ids.of_person(who))

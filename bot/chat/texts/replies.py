@@ -249,6 +249,7 @@ NOT_SWITCHED = "I did not turn it on, because everyone in the channel needs to k
 FORGOTTEN = "(forgotten)"
 AT_START = "(at the start)"
 POLICY = "(policy)"
+FEEDBACK = "(feedback)"
 TOKEN = "(token)"  # noqa: S105 -- a word of the audit
 NEWEST_CALLS = "**Tools**, latest calls"
 NO_SUCH_TOOL = "(no such tool)"

@@ -588,6 +588,7 @@ CHANGE_CHARS: Final = 400
 _ABOUT: Final = {
     DecidedBy.OPERATOR.value: operator_texts.OPERATORS_ACT,
     DecidedBy.OWNER.value: operator_texts.OWNERS_TOKEN,
+    DecidedBy.FEEDBACK.value: operator_texts.FEEDBACK_STATE,
 }
 
 
