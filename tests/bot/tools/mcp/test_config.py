@@ -29,8 +29,8 @@ def refusal(servers: object, **variables: str) -> str:
     return str(refused.value)
 
 
-def test_the_page_about_tools_shows_a_file_that_can_be_read() -> None:
-    page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+def test_the_page_about_mcp_servers_shows_a_file_that_can_be_read() -> None:
+    page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
     (block,) = (one for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL) if '"wiki"' in one)
     time, wiki = parse_file(block, FILE, {"WIKI_TOKEN": HIDDEN}).servers
     assert time.reach == StdioReach("uvx", ("mcp-server-time",), {}, FILE.parent)
@@ -203,7 +203,7 @@ def test_what_is_said_of_plugins_servers_is_checked_as_strictly() -> None:
 
 
 def test_whose_account_a_server_is_used_with() -> None:
-    page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
     (block,) = (one for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL) if '"account"' in one)
     (tickets,) = parse_file(block, FILE, {}).servers
     assert (tickets.account, tickets.for_team) == (AccountKind.PERSON, False)
