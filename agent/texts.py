@@ -155,7 +155,7 @@ TAKEN_BACK = (
     "Not stored: the person deleted what was remembered from this message. It is only stored again if they say it "
     "again."
 )
-LIMITS_FULL = "This place already has the maximum number of limits. Remove one first."
+LIMITS_FULL = "This place already has the maximum number of policies. Remove one first."
 NEVER_KEPT = "Not stored: it contains a password, a key or a card number."
 NOT_THEIR_WORDS = (
     "Not stored: I only remember what you say yourself. Please write it as a plain statement, as in “remember that I "

@@ -17,7 +17,7 @@ POLL: Final = "Post a poll in which each person has one vote."
 END_POLL: Final = "Close a poll that the bot posted for this person."
 POLL_POSTED: Final = "The poll was posted: {link}. It closes in {hours} h."
 POLL_CLOSED: Final = "The poll was closed."
-POLL_STAYS: Final = "a poll cannot be changed: close or delete it, and post another one"
+POLL_STAYS: Final = "a poll cannot be edited: close or delete it, and post another one"
 NO_POLL: Final = "that message shows no poll of yours"
 FEW_OPTIONS: Final = "a poll needs two or more different options"
 POSTED: Final = "Posted: {link}"
@@ -38,7 +38,7 @@ OTHER_READERS: Final = (
 )
 PERSON_LIMIT: Final = "this person has used up their {most} acts for today. Tell them; nothing was done"
 PLACE_LIMIT: Final = "in {name} you have used up your {most} acts for today. Tell the person; nothing was done"
-TOO_LONG: Final = "the text needs {count} messages there, and at most {most} can be posted at a time: make it shorter"
+TOO_LONG: Final = "the text needs {count} messages there, and at most {most} can be posted at once: make it shorter"
 EMPTY: Final = "the text is empty"
 TWO_PLACES: Final = "give either where to post or the message to reply to, not both"
 NOT_ITS_POST: Final = (

@@ -10,9 +10,9 @@ NAME_TAKEN = (
     "name, or revoke a token."
 )
 POST_ALONE = (
-    "A token with the scope post is for a service in one channel (--as service, and --place with a channel), or for a "
-    "person. A person's has no other scope, so that nothing that the bot told a program gets into a channel, and only "
-    "operators can create it."
+    "A token with the scope post must be for a service in one channel (--as service, and --place with a channel) or "
+    "for a person. Only operators can create a person's token with this scope. It cannot have other scopes, so that no "
+    "program posts what the bot told it."
 )
 NO_SUCH_TOKEN = "There is no token {name}."
 NAME_OF_MANY_TOKENS = "Several tokens are named {name}. Use a number instead: {numbers}."
@@ -35,9 +35,9 @@ YOUR_TOKENS = "Your API tokens:"
 CREATE_IN_DM = "Only you should see your tokens. To create one, write to me in a direct message."
 SCOPES_NOT_ALLOWED = "On this bot, your tokens can have these scopes: {scopes}."
 TOKEN_CREATED = (
-    "Your new token **{name}**. I show it only once, so copy it now:\n\n`{secret}`\n\nPrograms with this token can ask "
-    "me as you, and read what I could show you in a direct message. It {ends}. To revoke it, use `/tokens revoke "
-    "{name}`."
+    "Your new token **{name}**. I will show it only once, so copy it now:\n\n`{secret}`\n\nPrograms with this token "
+    "can ask me as you, and read what I could show you in a direct message. It {ends}. To revoke it, use `/tokens "
+    "revoke {name}`."
 )
 SIGN_IN_CODE = (
     "Your code is **{code}**. It is valid once, for {minutes} minutes. Enter it only on my sign-in page, and only if "
@@ -87,33 +87,33 @@ CONVERSATION_FORM = "The name of a conversation can have up to 64 letters, digit
 TWO_CONVERSATIONS = "Use either previous_response_id or conversation, not both."
 NO_RESPONSE = "There is no previous response with this ID in your conversations."
 NO_MODEL = "There is no model {name} for this token. GET /v1/models lists the models."
-_OWN_TOOLS = "The bot uses its own tools, so a program cannot bring others. Leave out {param}."
+_OWN_TOOLS = "The bot uses its own tools, and requests cannot add others. Leave out {param}."
 UNSUPPORTED = {
     "tools": _OWN_TOOLS.format(param="tools"),
     "functions": _OWN_TOOLS.format(param="functions"),
     "n": "The bot gives one answer. Leave out n.",
     "logprobs": "Log probabilities are not available. Leave out logprobs.",
-    "response_format": "The bot answers with text. Leave out response_format, and ask for the form in the question.",
-    "text": "The bot answers with text. Leave out text.format, and ask for the form in the question.",
+    "response_format": "The bot answers with text. Leave out response_format, and describe the format in the question.",
+    "text": "The bot answers with text. Leave out text.format, and describe the format in the question.",
     "modalities": "The bot answers with text. Leave out modalities.",
     "audio": "The bot answers with text. Leave out audio.",
-    "background": "The answer is given in this request. Leave out background.",
+    "background": "Answers are returned in the same request. Leave out background.",
     "prompt": "Stored prompts are not supported. Send the question as input.",
 }
 PERSON_REFUSED = "The token's owner cannot ask the bot now: {why}"
 NOT_CONNECTED = "The bot is not connected to {platform} now, so it cannot check who can ask. Try again in a minute."
 NOT_CONNECTED_TO_POST = "The bot is not connected to {platform} now. Try again in a minute."
 NOT_POSTED = "The bot cannot post there: {why}"
-POST_NO_CHANNEL = "Only a token of a service in one channel can post."
-POST_KEY = "The header Idempotency-Key can be given once, with up to {limit} printable characters."
+POST_NO_CHANNEL = "Only a service's token for one channel can post."
+POST_KEY = "The Idempotency-Key header can appear only once, with up to {limit} printable characters."
 POST_FIELD = "{name} is not supported. A post has the fields text and channel."
 POST_NO_SUCH_CHANNEL = "channel must be the ID, the link or the name of a channel."
 POST_OTHER_CHANNEL = "A service's token posts only in its own channel. Leave out channel."
 POST_FOR_NOBODY = "On this bot, only tokens of services can post. An operator can change this (COGENCY_ACT)."
 POST_IN_THREAD = "A post goes into a channel, not into a thread. Name the channel."
 POST_CLOSED = "The bot may not post for people in {name}. Its managers can change this with /channel act on."
-POSTS_OF_PERSON = "The token's person has used up the {limit} posts and other acts of today."
-POSTS_IN_PLACE = "The {limit} posts and other acts of today in this channel are used up."
+POSTS_OF_PERSON = "The token's owner has reached today's limit of {limit} posts and other actions."
+POSTS_IN_PLACE = "This channel has reached today's limit of {limit} posts and other actions."
 POST_EMPTY = "The text of a post cannot be empty."
 POST_LONG = "The text has more than {limit:,} characters. Shorten it, or split it into several posts."
 TOKEN_SPENT = "This token has used its budget of {budget} for today (UTC)."

@@ -85,7 +85,7 @@ ADDRESS_PLAIN = (
     "{setting} must start with https://, so put a TLS proxy in front of that server. Use http:// only for 127.0.0.1 "
     "and localhost."
 )
-ADDRESS_PATH = "{setting} must be its own host, without a path, such as https://bot.example.com"
+ADDRESS_PATH = "{setting} must be the address of a separate host, without a path, such as https://bot.example.com"
 
 
 # What operators do about a person or a place

@@ -26,7 +26,7 @@ OTHER_BUDGETS = (
     "To see or change another budget, use `/budget` (or `cogency budget`) with `channel`, `workspace`, `everyone` or a "
     "person."
 )
-NO_SUCH_LIMIT = "There is no such limit. To set one, use {setting}."
+NO_SUCH_LIMIT = "This limit is not set. To set it, use {setting}."
 APPS_SETTING = "{setting} (or {key} for the app in the COGENCY_SLACK_APPS file)"
 ONLY_RAISED = (
     "The default budget is {usually}. With this command, you can only raise it. To change the default, use {setting}."

@@ -155,7 +155,7 @@ def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
     asked = "someone asks" if for_everybody else "you ask"
     back = resume_hint(here=here, for_everybody=for_everybody)
     return (
-        f"I stopped learning from what {whom}{where}. I will never learn what is said in the meantime unless {asked} "
+        f"I stopped learning from what {whom}{where}. I will never learn what is said during the pause unless {asked} "
         f"me to remember it. {back} I keep what I already remember. To see it, use `/memory`."
     )
 

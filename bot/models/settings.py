@@ -68,8 +68,8 @@ class ModelSettings:
         (),
         section=Section.MODELS,
         description=(
-            "Models that answer when COGENCY_MODEL is unavailable, separated by commas. The bot tries them in this "
-            "order."
+            "A comma-separated list of models that answer when COGENCY_MODEL is unavailable. The bot tries them in "
+            "this order."
         ),
         example="anthropic:claude-sonnet-5-5,ollama:llama3.2",
     )

@@ -15,15 +15,15 @@ VIEWS = {
 REQUEST_ENDS = {
     "unsigned": (
         "Wrong or missing signature or token",
-        "Copy the secret or token again, and check that the sender signs in the configured form.",
+        "Copy the secret or token again, and check that the sender uses the signature format that you configured.",
     ),
     "expired": (
         "Too old, or an expired or revoked token",
-        "Set the clocks of both machines. Create a new token if the old one expired.",
+        "Synchronize the clocks of both machines. Create a new token if the old one expired.",
     ),
     "forbidden": ("Not allowed", "The token has no permission for this request."),
     "invalid": ("Not understood", "The sender uses a format that this endpoint does not accept."),
-    "too_large": ("Too large", "Reduce what the sender includes."),
+    "too_large": ("Too large", "Configure the sender to include less."),
     "too_slow": ("Too slow", "The sender or a proxy did not send the whole request in time."),
     "limited": ("Over a limit", "Too many requests, or a budget is used up."),
     "unavailable": ("Not stored or answered", "The database or a model was unavailable. Most senders try again."),
@@ -50,7 +50,10 @@ FAILURES = {
         "There was no answer; the person saw an error message",
         "The model failures in this list show why. The log shows the turn.",
     ),
-    "cut": ("An answer ended early", ("The connection to the model broke, and no model could continue the answer.")),
+    "cut": (
+        "An answer ended early",
+        "The model reached its length limit, stopped early or lost its connection. The person can press Continue.",
+    ),
     "exhausted": (
         "An answer used all its model calls",
         "COGENCY_MAX_ITERATIONS limits the model calls of one answer. A better model needs fewer.",

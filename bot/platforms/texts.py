@@ -19,7 +19,7 @@ ZONE_SUMMARY = "A city in your time zone, such as Europe/Berlin"
 ZONE_NOW = "**Your time zone**: your local time is {moment}."
 ZONE_ASKED = "**Your time zone** is not set. Discord does not share your time zone, so I use UTC until you choose one."
 ZONE_CHOOSE = "Choose your time zone"
-ZONE_ANOTHER = "Another one…"
+ZONE_ANOTHER = "Another time zone…"
 ZONE_OTHER = "To choose another time zone, use `/settings` and start typing a city after `zone`, such as Europe/Vienna."
 ZONE_UNKNOWN = (
     "I do not know that time zone. Use `/settings` and start typing a city after `zone`, such as Europe/Vienna."
@@ -282,7 +282,7 @@ def _last(thread: Thread, now: datetime) -> str:
 
 NO_ANSWER_THERE = "I cannot answer that message where it was posted."
 IT_IS_TIME = "**It is time:**"
-AT_IT = "**I am working on it.** Press Ctrl-C to stop. If you close this window, I continue in your next chat."
+AT_IT = "**I am working on it.** Press Ctrl-C to stop. If you close this window, I will continue in your next chat."
 # Why something that somebody had me do at a time is not done any more.
 SCHEDULE_PERSON_GONE = "Your account is no longer active."
 SCHEDULE_LEFT = "You left that channel or can no longer read it."
@@ -301,8 +301,8 @@ ACT_SLOWMODE = (
     "that channel is in slow mode, and whether this person may write there now is not known, so nothing was done"
 )
 ACT_DIRECT = "you act only in channels: in direct messages, answer the person instead"
-ACT_NO_LINK = "that is no link to a message"
-ACT_NO_CHANNEL = "messages cannot be posted there: that is no channel for text, and no thread"
+ACT_NO_LINK = "that is not a link to a message"
+ACT_NO_CHANNEL = "messages cannot be posted there: it is neither a text channel nor a thread"
 ACT_THAT_CHANNEL = "that channel"
 ACT_INVITE = "you are not in that channel: tell the person to write /invite @{bot} there"
 ACT_EMOJI_NAME = "that emoji is not known: use its name on Slack, as in thumbsup"
@@ -314,9 +314,10 @@ ACT_SCOPE = (
 ACT_BUSY = "the platform asks to wait longer than you can, so it was not done"
 POLL_CLOSED = "{total}. This poll is closed."
 POLL_OVER = "This poll is closed, so your vote was not counted."
-POLL_GONE = "This poll cannot be voted on any more."
+POLL_GONE = "You can no longer vote in this poll."
 ACT_POLL_LONG = (
-    "a poll on Discord takes a question of {question} and options of {option} characters at most: make it shorter"
+    "on Discord, a poll's question can have at most {question} characters, and each option at most {option}: make them "
+    "shorter"
 )
 ACT_REFUSED = "the platform refused it ({code})"
 ACT_UNSURE = (
@@ -353,7 +354,7 @@ DISCORD_REMEDIES = {
     0: "",
 }
 DISCORD_ANSWERED = "Discord answered {status} (error {code}). {remedy}"
-DISCORD_LIMITED = "Discord limits requests. The next one is possible in {seconds:.0f} s"
+DISCORD_LIMITED = "Discord is limiting requests. The next one is possible in {seconds:.0f} s"
 DISCORD_UNREACHED = "Discord could not be reached ({kind})"
 THREAD_LOCKED = "I cannot answer in the thread “{name}” because it is locked."
 ROLE_LACKS = (
@@ -386,7 +387,7 @@ SLACK_REMEDIES = {
     "messages_tab_disabled": "Direct messages are turned off in the app's settings. Please tell my operator.",
 }
 SLACK_REMEDY = "Please ask me somewhere else. My operator can find the reason in the log."
-SLACK_LIMITED = "Slack limits {method}. The next call is possible in {seconds:g} s."
+SLACK_LIMITED = "Slack is limiting {method}. The next call is possible in {seconds:g} s."
 SLACK_REFUSED = "Slack refused {method}: {code}."
 SLACK_UNREACHABLE = "Slack could not be reached ({method}: {why})."
 SLACK_FAILED = "Slack returned an error ({method}: {why})."
@@ -660,7 +661,7 @@ WITHOUT_CONTENT = (
 INTENTS_REFUSED = (
     "Discord refused even the intents that do not need approval. Check the application in the developer portal."
 )
-LOGIN_LIMITED = "Discord limits logins. The next one is possible in {seconds:.0f} s."
+LOGIN_LIMITED = "Discord is limiting logins. The next one is possible in {seconds:.0f} s."
 LOGIN_FAILED = (
     "Discord answered the login with status {status}. Check https://discordstatus.com and DISCORD_API_BASE_URL."
 )

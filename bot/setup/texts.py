@@ -86,11 +86,13 @@ HOOKS_ROTATE_SAYS = (
 )
 HOOKS_CHANNEL_SAYS = "where it posts, as in slack:C0123456789 or discord:41771983423143937"
 HOOKS_READ_SAYS = "read the secret from standard input, for senders that create it themselves"
-HOOKS_FILE_SAYS = "a file with a payload, named after the kind of the event (default: the sender's samples)"
+HOOKS_FILE_SAYS = (
+    "a file with a payload, whose name is the type of the event, as in issues.json (default: the preset's samples)"
+)
 HOOKS_WRONG = "the bot cannot receive webhooks"
 HOOK_RECEIVED = "events of the webhook {name} arrive at {address}"
 HOOKS_UNPRICED = "the daily budget (dollars_per_day) of {names} does not count {models}, which has no list price"
-HOOKS_LIMIT = "Limit how many events are accepted with per_minute, or choose a model that has a list price."
+HOOKS_LIMIT = "Set per_minute to limit how many events the bot accepts, or choose a model that has a list price."
 HOOK_ASKS_SECRET = "Secret: "
 HOOK_CHANNEL = "--channel must be a platform and a channel's ID, as in slack:C0123456789 or discord:41771983423143937."
 HOOK_EXISTS = "{file} already has a webhook {name}. Choose another name, or change it in the file."
@@ -114,7 +116,7 @@ HOOK_TEMPLATE_FAILED = "The template does not fit: {error}."
 HOOK_KEYED = "(in a thread with earlier events with this key)"
 HOOK_UNKEYED = "(as a separate message)"
 HOOK_CLOSES = "(the next event with this key starts a new thread)"
-HOOK_SENT = "{name}: the bot responded {status}: {told}"
+HOOK_SENT = "{name}: the bot responded with {status}: {told}"
 HOOK_UNREACHABLE = (
     "{address} could not be reached ({error}). Check COGENCY_HTTP_ADDRESS, and whether the bot is running."
 )
@@ -338,19 +340,19 @@ INIT_KEY_PAGE = "You can create a key at {page} (the key stays hidden when you p
 INIT_SLACK = "\n2. Slack: do you want to connect the bot to a workspace (y or n)?"
 INIT_SLACK_APP = (
     "\nSlack needs an app for your bot. The page for creating the app opens with everything filled in. Choose your "
-    'workspace, press "Next", and then press "Create". You then see the "Basic Information" page of your new app.'
+    'workspace, click "Next", and then click "Create". You then see the "Basic Information" page of your new app.'
 )
 INIT_SLACK_BY_HAND = (
     'No browser could be opened here. On any computer, open https://api.slack.com/apps?new_app=1 and choose "From a '
-    'manifest". Run `{command}` and paste its output as the manifest. Then press "Next" and "Create".'
+    'manifest". Run `{command}` and paste its output as the manifest. Then click "Next" and "Create".'
 )
 INIT_SHOW_MANIFEST = "Print the manifest here now (y or n)?"
 INIT_OPEN = "Press Enter to open it"
 INIT_PASTE = "No browser could be opened here. Open this page on any computer: {page}"
 INIT_SLACK_SOCKET = (
-    '\nOn "Basic Information", under "App-Level Tokens", choose "Generate Token and Scopes". Enter any name, '
-    'add the connections:write scope, and press "Generate". Copy the token that starts with xapp- (the token stays '
-    "hidden when you paste it)."
+    '\nOn "Basic Information", under "App-Level Tokens", click "Generate Token and Scopes". Enter any name, add the '
+    'connections:write scope, and click "Generate". Copy the token that starts with xapp- (the token stays hidden when '
+    "you paste it)."
 )
 INIT_SLACK_INSTALL = (
     '\nOn the "Install App" page, click "Install to …", then click "Allow". Copy the "Bot User OAuth Token" that '
@@ -375,11 +377,11 @@ INIT_KEEPS = " [press Enter to keep the current one]"
 INIT_DISCORD = "\n3. Discord: do you want to connect the bot to servers (y or n)?"
 DISCORD_PORTAL = "https://discord.com/developers/applications"
 INIT_DISCORD_APP = (
-    '\nDiscord needs an application for your bot. The page for creating the application opens. Press "New '
-    'Application", enter a name, and press "Create". Then follow these steps in order:\n'
-    '  - On the "Installation" page, set "Install Link" to "None" and save. Otherwise, Discord refuses the next step.\n'
-    '  - On the "Bot" page, turn off "Public Bot", turn on "Message Content Intent", and save.\n'
-    '  - On the same page, press "Reset Token" and copy the token (the token stays hidden when you paste it).'
+    '\nDiscord needs an application for your bot. The page for creating the application opens. Click "New '
+    'Application", enter a name, and click "Create". Then follow these steps in order:\n  - On the "Installation" '
+    'page, set "Install Link" to "None" and save. Otherwise, Discord refuses the next step.\n  - On the "Bot" page, '
+    'turn off "Public Bot", turn on "Message Content Intent", and save.\n  - On the same page, click "Reset Token" and '
+    "copy the token (the token stays hidden when you paste it)."
 )
 INIT_DATA = (
     "\n4. Storage: where should messages be stored? Press Enter to accept the location in brackets, or enter a file "

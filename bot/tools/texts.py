@@ -57,7 +57,7 @@ NO_ARGUMENTS = "(nothing)"
 WAITS_BELOW = "You asked: “{question}”"
 MORE_WAIT = "{calls} for your approval."
 NOTHING_WAITS = (
-    "Nothing here needs your approval. Only the person who asked, or those whom an operator chose, can approve a call, "
+    "Nothing here needs your approval. Only the person who asked, or people chosen by an operator, can approve a call, "
     "and only within 24 hours."
 )
 ALLOW_ONCE = "Approve"
@@ -124,13 +124,13 @@ POLICY_NOT_YOURS = (
     "you need another tool, ask an operator."
 )
 POLICY_USAGE = (
-    "Write `/tools policy` to see the table, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, or `/tools "
-    "policy remove NUMBER`. For example:\n\n- `set github.* manager team ask`: in public places, managers and above "
-    "must approve each call of a GitHub tool\n- `set send * * no`: nobody can use `send` anywhere\n- `set wiki.search "
-    "U0123 C0123 yes`: this person can use `wiki.search` in this channel without approval\n- `set deploy.* * * ask by "
-    "two managers`: two managers other than the person who asks must approve each call. After `by`, write `manager`, "
-    "`admin`, `channel-manager`, `role:ID`, a person or `asker`\n- `remove 3`: removes row 3"
-    "\n\nIf no row matches, the tool's effect decides whether a call needs approval."
+    "Write `/tools policy` to see the policy, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, or `/tools "
+    "policy remove NUMBER`. For example:\n\n- `set github.* manager team ask`: if managers or admins ask in public "
+    "places, they must approve each call of a GitHub tool\n- `set send * * no`: nobody can use `send` anywhere\n- `set "
+    "wiki.search U0123 C0123 yes`: this person can use `wiki.search` in this channel without approval\n- `set deploy.* "
+    "* * ask by two managers`: two managers other than the person who asks must approve each call. After `by`, write "
+    "`manager`, `admin`, `channel-manager`, `role:ID`, a person or `asker`\n- `remove 3`: removes row 3\n\nIf no row "
+    "matches, the tool's effect decides whether a call needs approval."
 )
 POLICY_NO_SENSE = "Nothing changed: {why}."
 POLICY_NO_NAME = (
@@ -155,7 +155,7 @@ POLICY_NO_SUCH_TOOL = "No tool with that name is available to you here right now
 POLICY_REMOVED = "Row {number} removed: `{row}`. It stops applying in every process within ten seconds."
 POLICY_NO_ROW = "Nothing changed: there is no row {number} that was set with a command."
 POLICY_FULL = "Nothing changed: {why}. Remove a row first."
-POLICY_BUSY = "Someone else is changing the table right now, so nothing changed. Try again."
+POLICY_BUSY = "Someone else is changing the policy right now, so nothing changed. Try again."
 POLICY_UNREADABLE = (
     "The tool policy in the database cannot be read. Restore it from a backup, or delete the row with the owner "
     "“{owner}” and the name “{name}” from the table “preference”."
@@ -254,7 +254,7 @@ YES = "Yes"
 NO = "No"
 KINDS = {"NUMBER": "a number", "INTEGER": "a whole number"}
 FORM_NAMES = {
-    "email": "an e-mail address",
+    "email": "an email address",
     "uri": "a web address",
     "date": "a date like 2026-01-31",
     "date-time": "a date and time like 2026-01-31T14:00:00+01:00",
@@ -274,7 +274,7 @@ NOT_A_NUMBER = "Write a number, such as 4.2."
 NUMBER_TOO_SMALL = "At least {least}."
 NUMBER_TOO_LARGE = "At most {most}."
 FORMS = {
-    "email": "Write an e-mail address, such as ann@example.com.",
+    "email": "Write an email address, such as ann@example.com.",
     "uri": "Write a full address, such as https://example.com/page.",
     "date": "Write a date like 2026-01-31.",
     "date-time": "Write a date and time like 2026-01-31T14:00:00+01:00.",

@@ -9,7 +9,7 @@ TEMPLATE_LONG: Final = "it can have at most {most:,} characters"
 TEMPLATE_TOO_LONG: Final = "it takes too many steps for this payload: loop over fewer items, or read fewer fields"
 TEMPLATE_LOOPS_TEXT: Final = "a loop must iterate over a list or an object"
 TEMPLATE_CHARS: Final = "truncate needs a whole number of characters"
-TEMPLATE_FORBIDDEN: Final = "{what} cannot be used in a hook's template"
+TEMPLATE_FORBIDDEN: Final = "{what} cannot be used in a webhook's template"
 TEMPLATE_RECURSION: Final = "a recursive loop"
 TEMPLATE_FILTER: Final = "there is no filter {name}; the filters are {known}"
 TEMPLATE_TEST: Final = "there is no test {name}; the tests are {known}"
@@ -34,11 +34,11 @@ TEMPLATE_WORDS: Final[Mapping[str, str]] = {
 
 # The file of hooks.
 
-HOOK_FAULT: Final = "{file}: the hook {name}: {problem}"
+HOOK_FAULT: Final = "{file}: the webhook {name}: {problem}"
 NO_TOML: Final = "{file} is not valid TOML: {error}. Correct the file, and restart the bot."
-TOO_MANY_HOOKS: Final = "{file} has more than {most} hooks. Remove some."
+TOO_MANY_HOOKS: Final = "{file} has more than {most} webhooks. Remove some."
 HOOK_NAME: Final = (
-    '"{name}" cannot be the name of a hook. Use up to 32 lowercase letters, digits and hyphens, and begin with a '
+    '"{name}" cannot be the name of a webhook. Use up to 32 lowercase letters, digits and hyphens, and begin with a '
     "letter."
 )
 HOOK_NO_TABLE: Final = "it must be a table, as in [alerts] with its keys below."
@@ -59,7 +59,7 @@ MENTION_FORM: Final = (
     "(41771983423143937) or roles (&41771983423143936) on Discord."
 )
 QUIET_FORM: Final = "quiet must be a time span with a time zone, as in 22:00-07:00 Europe/Berlin."
-ASK_MISSING: Final = 'do = "ask" needs the question. Add it, as in ask = "What could be the cause?".'
+ASK_MISSING: Final = 'do = "ask" needs a question. Add it, as in ask = "What could be the cause?".'
 ASK_UNUSED: Final = 'ask is used only with do = "ask". Set do = "ask", or remove ask.'
 TOOLS_UNUSED: Final = 'tools are used only with do = "ask". Set do = "ask", or remove tools.'
 ONE_PLACE: Final = (
@@ -79,7 +79,7 @@ NO_FILES: Final = "secret_file cannot be read here."
 TOLD_SIGNATURE: Final = "The signature or the credentials are missing, wrong or too old"
 TOLD_NO_JSON: Final = "The body is not JSON; send application/json in UTF-8"
 TOLD_TOO_DEEP: Final = "The JSON is nested too deeply"
-TOLD_TEMPLATE: Final = "The hook's template does not fit this payload"
+TOLD_TEMPLATE: Final = "The webhook's template does not fit this payload"
 TEMPLATE_FAILED: Final = "its template does not fit the payload: {error}"
 TOLD_UNKNOWN: Final = "There is no such webhook here"
 TOLD_METHOD: Final = "Send a POST request"
@@ -96,7 +96,7 @@ TOLD_STORED: Final = "Accepted"
 
 ENDPOINT: Final = "webhook {name}"
 RATE_REACHED: Final = "there were more than {rate} in a minute (per_minute in hooks.toml)"
-TOO_MANY_WAIT: Final = "{most} events of this hook are waiting to be posted"
+TOO_MANY_WAIT: Final = "{most} events of this webhook are waiting to be posted"
 EVENTS_DROPPED: Final = "%d webhook events were deleted, because they could not be posted for two days"
 EVENT_DELAYED: Final = "an event of the webhook %s is delayed: %s"
 UNEXPECTED: Final = "an unexpected error occurred"

@@ -267,7 +267,7 @@ def test_one_question_is_asked_in_words_or_from_standard_input_as_one(tmp_path: 
 
 def test_a_pause_of_learning_says_that_what_one_asks_to_be_remembered_is_kept(tmp_path: Path) -> None:
     said = cogency(tmp_path, "chat", typed="/memory pause\nremember that my cat is Tom\n/memory\n").stdout
-    assert "I will never learn what is said in the meantime unless you ask me to remember it." in said
+    assert "I will never learn what is said during the pause unless you ask me to remember it." in said
     assert "- **1** my cat is Tom" in said
 
 

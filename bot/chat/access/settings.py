@@ -125,7 +125,7 @@ class AccessSettings:
         ids,
         frozenset(),
         section=Section.ANSWERS,
-        description="IDs of other bots that can talk to this one, separated by commas.",
+        description="Comma-separated IDs of other bots that can talk to this one.",
         after="COGENCY_OPERATOR_ADDRESS",
     )
     """Two bots that answer each other never stop."""

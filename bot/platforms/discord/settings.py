@@ -77,9 +77,8 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: IDs of the servers that the bot serves, separated by commas. The bot also serves the servers in "
-            "COGENCY_ALLOW. Default: servers that belong to the owner of the bot's application or a member of its "
-            "team."
+            "Discord: comma-separated IDs of the servers that the bot serves. The bot also serves the servers in "
+            "COGENCY_ALLOW. Default: servers that belong to the owner of the bot's application or a member of its team."
         ),
         example="123456789012345678",
     )
@@ -101,8 +100,8 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: IDs of roles, separated by commas. Members with these roles are admins, in addition to the "
-            "server's owner and administrators."
+            "Discord: comma-separated IDs of roles whose members are admins, in addition to the server's owner and "
+            "administrators."
         ),
         example="123456789012345678",
     )
@@ -112,8 +111,8 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: IDs of roles whose members are managers, separated by commas. Default: people with the "
-            "Manage Server permission."
+            "Discord: comma-separated IDs of roles whose members are managers. Default: people with the Manage Server "
+            "permission."
         ),
         example="123456789012345678",
     )
@@ -124,8 +123,8 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: IDs of roles whose members are employees, separated by commas; every other member is then a "
-            "guest. Default: every member is an employee."
+            "Discord: comma-separated IDs of roles whose members are employees. If this is set, every other member is "
+            "a guest. Default: every member is an employee."
         ),
         example="123456789012345678",
     )

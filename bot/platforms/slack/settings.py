@@ -137,8 +137,8 @@ class SlackSettings:
         (),
         section=Section.PLATFORMS,
         description=(
-            "Slack: the apps in the COGENCY_SLACK_APPS file that this process serves, separated by commas. Processes "
-            "that share a PostgreSQL database can serve different apps. Default: all."
+            "Slack: a comma-separated list of the apps in the COGENCY_SLACK_APPS file that this process serves. "
+            "Processes that share a PostgreSQL database can serve different apps. Default: all."
         ),
         example="acme,beta",
     )
@@ -205,7 +205,7 @@ class SlackSettings:
         slack_groups,
         frozenset(),
         section=Section.PLATFORMS,
-        description="Slack: IDs of user groups whose members are managers, separated by commas.",
+        description="Slack: comma-separated IDs of user groups whose members are managers.",
         example="S0123",
     )
     command_prefix: str = setting(

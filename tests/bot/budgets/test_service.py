@@ -93,9 +93,7 @@ async def test_a_refused_change_names_the_setting_for_it() -> None:
         "$5.00. With this command, you can only raise it. To change the default, use COGENCY_PERSON_DOLLARS_PER_DAY"
         in await office.ask(f"person:{ANN} $1")
     )
-    assert (
-        await office.ask("everyone $20") == "There is no such limit. To set one, use COGENCY_EVERYONE_DOLLARS_PER_DAY."
-    )
+    assert await office.ask("everyone $20") == "This limit is not set. To set it, use COGENCY_EVERYONE_DOLLARS_PER_DAY."
     assert await office.ask("Please.") == budgets_texts.BUDGET_USAGE
     own, everyone, others = (await office.ask("")).split("\n\n")
     assert (own, others) == (budgets_texts.OPERATOR, budgets_texts.OTHER_BUDGETS)

@@ -107,7 +107,7 @@ def test_two_secrets_are_accepted_while_one_replaces_the_other() -> None:
         (f'[alerts]\n{LEAST}signed = "standard"', "whsec_"),
         (f'[alerts]\n{LEAST}signed = "basic"', "user:password"),
         (f'[alerts]\n{LEAST}do = "run"', "do cannot be run"),
-        (f'[alerts]\n{LEAST}do = "ask"', "needs the question"),
+        (f'[alerts]\n{LEAST}do = "ask"', "needs a question"),
         (f'[alerts]\n{LEAST}ask = "why?"', 'only with do = "ask"'),
         (f'[alerts]\n{LEAST}tools = ["recall"]', 'only with do = "ask"'),
         (f'[alerts]\n{LEAST}do = "ask"\nask = "why?"\ntools = "recall"', "tools must be a list"),
@@ -127,7 +127,7 @@ def test_two_secrets_are_accepted_while_one_replaces_the_other() -> None:
         (f'[alerts]\n{LEAST}mention = ["<!channel>"]', "mention must be IDs"),
         (f'[alerts]\n{LEAST}text = "{{{{ payload.x() }}}}"', "its template text is invalid: line 1"),
         (f"[alerts]\n{LEAST}text = 1", "text must be a string in quotes"),
-        ("\n".join(f"[a{number}]\n{LEAST}" for number in range(101)), "more than 100 hooks"),
+        ("\n".join(f"[a{number}]\n{LEAST}" for number in range(101)), "more than 100 webhooks"),
     ],
 )
 def test_a_mistake_is_an_error_that_says_what_to_do_and_shows_no_secret(text: str, why: str) -> None:
