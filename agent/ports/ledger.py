@@ -93,6 +93,10 @@ class Ledger(TurnLedger, Protocol):
         """Let an unfinished turn wait for its asker's decision (`Consents`), no longer than until then."""
         ...
 
+    async def waits_for_people(self, conversation: str) -> bool:
+        """Return whether a turn of this conversation was put aside and still waits for a decision or an answer."""
+        ...
+
     async def stop(self, conversation: str, *, alone: bool = False) -> list[int]:
         """Mark the turns there that wait or run as to be stopped, with its long work unless `alone`; oldest first."""
         ...

@@ -620,6 +620,11 @@ TAKE_OVER_MANIFEST = (
     "Run `cogency slack manifest` (add `--http URL` if the bot gets events over HTTP, and `--app NAME` if it serves "
     'several apps). Paste the result under "App Manifest" on the app\'s page, and install the app again.'
 )
+NO_SESSIONS = (
+    "Slack has no agent sessions for this app ({code}), so Slack does not mark threads in which the bot waits for an "
+    "approval or an answer"
+)
+SESSIONS_NEED = "Agent sessions need the agent view in the app's manifest, and a Slack plan that includes it."
 SOCKET_MODE_ON = (
     'Turn on "Socket Mode" on the app\'s page, and create an app-level token with the connections:write scope under '
     "Basic Information."

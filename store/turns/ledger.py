@@ -85,6 +85,13 @@ _HELD: Final = sa.update(turn).where(
     turn.c.id == sa.bindparam("held"), turn.c.epoch == sa.bindparam("held_epoch"), turn.c.state == RUNNING
 )
 _ANY_WAITING: Final = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(1)
+_ASIDE: Final = sa.select(turn.c.id).where(
+    turn.c.conversation == sa.bindparam("there"),
+    sa.text("turn.state = 'waiting'"),  # a literal: a partial index finds them
+    turn.c.run_at.is_not(None),
+    turn.c.progress != "",
+    ~turn.c.stopping,
+)
 _AFTER: Final = sa.select(sa.exists(_ANY_WAITING), outbox.HAS_ROWS)  # What a finished turn needs to know, at once
 _SHARED_PLACE: Final = sa.select(message.c.place).where(
     message.c.id == sa.bindparam("question"), sharing.shares(sa.bindparam("shared"), message.c.person)
@@ -346,6 +353,10 @@ def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
         outbox.consent_asked(connection, claim.turn, claim.incoming, tools, until)
 
 
+def waits_for_people(connection: sa.Connection, conversation: str) -> bool:
+    return connection.execute(_ASIDE.limit(1), {"there": conversation}).first() is not None
+
+
 MAX_KNOWN: Final = 10_000  # Channels whose label is cached; for others the next message costs one query
 
 
@@ -373,6 +384,7 @@ class SqlLedger(SqlStore):
     discount = writes(discount)
     release = writes(release)
     put_aside = writes(put_aside)
+    waits_for_people = reads(waits_for_people)
     stop = writes(amendments.stop)
     take_back = writes(amendments.take_back)
     stopping = reads(amendments.stopping)

@@ -52,8 +52,11 @@ async def test_it_waits_until_its_asker_has_spoken_and_then_goes_on_in_any_proce
     (waiting,) = await store.consents.undecided("ann")
     assert (waiting.turn, waiting.call, waiting.asked) == (claim.turn, SEND, "send it")
     assert await waits(store)
+    assert await store.ledger.waits_for_people("thread")
+    assert not await store.ledger.waits_for_people("another thread")
     given = await store.consents.decide(claim.turn, waiting.key, "ann", Consent.GIVEN, LATER)
     assert given is ConsentOutcome.GOES_ON
+    assert not await store.ledger.waits_for_people("thread")
     again = await claimed(store, "another", now=LATER)
     assert (again.turn, again.epoch, again.progress) == (claim.turn, claim.epoch + 1, encode(progress))
     assert await store.consents.decided(claim.turn) == {waiting.key: Consent.GIVEN}
@@ -177,6 +180,7 @@ async def test_stop_ends_it_and_no_word_counts_any_more(store: Store) -> None:
     claim = await put_aside(store, said("send it"), asks(SEND))
     (waiting,) = await store.consents.undecided("ann")
     assert await store.ledger.stop("thread") == [claim.turn]
+    assert not await store.ledger.waits_for_people("thread")
     assert await store.consents.undecided("ann") == []
     assert await store.consents.decide(claim.turn, waiting.key, "ann", Consent.GIVEN, LATER) is ConsentOutcome.OVER
     assert (await claimed(store)).stopping

@@ -1,9 +1,11 @@
 """How a call that waits is shown to its asker in Slack; what is the same on each platform is in `test_consent`."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
+from agent.messages import Message
+from agent.providers.scripted import Answer, Answering, ScriptPause
 from bot.platforms import texts as platforms_texts
 from bot.tools import texts as tool_texts
 from tests.fakes.fast_clock import MovedClock
@@ -12,7 +14,7 @@ from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import TEAM, FakeEphemeral, FakeMessage
 from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says
-from tests.flows.test_slack_replies import ME, World, workspace
+from tests.flows.test_slack_replies import ME, World, asked, workspace
 
 
 class Approval:
@@ -62,9 +64,9 @@ class Approval:
 
 
 @asynccontextmanager
-async def approval() -> AsyncGenerator[Approval, None]:
+async def approval(model: Answering = says) -> AsyncGenerator[Approval, None]:
     clock, tool = MovedClock(), Echo()
-    async with workspace(says, clock, tools=[tool]) as world:
+    async with workspace(model, clock, tools=[tool]) as world:
         world.operators = frozenset({f"slack:{TEAM}:{world.bob}"})
         yield Approval(world, tool, clock)
 
@@ -122,6 +124,42 @@ async def test_in_direct_messages_it_is_shown_there() -> None:
         assert (shown.user, shown.channel) == (here.ann, here.world.dm)
         await here.slack.click(here.ann, shown, REFUSE)
         await here.world.answered()
+    assert here.tool.said == []
+
+
+def says_hello_too(messages: Sequence[Message]) -> Answer:
+    """Answer as a model that takes a while to greet Bob, too."""
+    return [ScriptPause(5), "Hello, Bob."] if "I am Bob" in asked(messages) else says(messages)
+
+
+async def test_the_session_needs_attention_until_the_approval_whatever_else_is_asked_there() -> None:
+    async with approval(says_hello_too) as here, here.world.running():
+        question = await here.asked()
+        sessions = here.slack.state.agents.sessions
+        await here.slack.until(lambda: (here.general, question.ts) in sessions)
+        session = sessions[here.general, question.ts]
+        assert (session.status, session.title, session.initiator) == ("suspended", "tell Ben", here.ann)
+        await here.slack.say(here.bob, here.general, f"{ME} I am Bob", question.ts)
+        await here.slack.until(lambda: session.status == "processing")
+        await here.world.answered(1)
+        await here.slack.until(lambda: session.status == "suspended")
+        await here.slack.click(here.ann, here.ephemerals[0], ALLOW)
+        await here.world.answered(2)
+        await here.slack.until(lambda: session.status == "active")
+    assert here.tool.said == ["Hello Ben."]
+
+
+async def test_a_stream_ends_with_a_session_that_needs_attention_and_a_deleted_question_ends_that() -> None:
+    async with approval() as here, here.world.running():
+        question = await here.asked(channel=here.world.dm)
+        session = here.slack.state.agents.sessions[here.world.dm, question.ts]
+        assert session.status == "suspended"
+        (stop,) = here.slack.state.called("chat.stopStream")
+        assert stop.args["session_status"] == "suspended"
+        here.slack.state.messages.remove(question)
+        gone = {"subtype": "message_deleted", "channel": here.world.dm, "deleted_ts": question.ts}
+        await here.slack.deliver(here.slack.envelope({"type": "message", **gone, "previous_message": question.wire()}))
+        await here.slack.until(lambda: session.status == "active")
     assert here.tool.said == []
 
 

@@ -46,6 +46,8 @@ class ReplyAction(StrEnum):
     """Show its asker what the reply was drawn from."""
 
 
+# Below a reply that waits for a person: they have no use after it.
+WAITING_OFFERS: Final = frozenset({ReplyAction.DECIDE, ReplyAction.ANSWER})
 # Below an answer that has scheduled something.
 SCHEDULING: Final = frozenset({ReplyAction.CHANGE, ReplyAction.CANCEL})
 # Below a notice that a schedule lapses.

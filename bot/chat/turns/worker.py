@@ -311,6 +311,10 @@ class TurnWorker:
         self._notifier.notify()
         return bool(turns)
 
+    async def waits_for_people(self, conversation: str) -> bool:
+        """Return whether a turn there waits until people decide or answer. Raises StoreError."""
+        return await self._ledger.waits_for_people(conversation)
+
     async def withdraw(self, source: str, channel: str, message_id: str) -> bool:
         """A question was deleted: do not answer it, and delete its reply so far. False if its turn neither waits nor
         runs. A turn that another process runs is ended by that process, within `sweep_s`.

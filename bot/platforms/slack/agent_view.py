@@ -7,13 +7,15 @@ import asyncio
 import logging
 import re
 import textwrap
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, assert_never
+from enum import StrEnum
+from typing import Final, TypeAlias, assert_never
 
 from cachetools import TTLCache
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, StoreError
 from agent.incoming import Quoted
 from agent.memory.audience import Place
 from agent.messages import Json, JsonObject
@@ -77,9 +79,10 @@ def loading_messages(doing: str) -> list[str]:
 DOWN_S: Final = 30.0
 
 
-# Errors about one message. They say nothing about whether the method works in its channel.
+# Errors about one message or value. They say nothing about whether the method works in its channel.
 OF_A_MESSAGE: Final = frozenset(
     {"already_reacted", "bad_timestamp", "message_not_found", "no_reaction", "not_reactable", "too_many_reactions"}
+    | {"invalid_status"}
 )
 
 
@@ -107,8 +110,8 @@ class BestEffortCalls:
             if refused.code in OF_A_MESSAGE:
                 log.debug("%s", refused)
                 return None
-            log.info("%s For a while, the bot shows answers without it.", refused)
-            self.support.mark_refused(method, channel, refused.code, self.clock.monotonic())
+            is_new = self.support.mark_refused(method, channel, refused.code, self.clock.monotonic())
+            log.log(logging.INFO if is_new else logging.DEBUG, "%s The bot shows answers without it.", refused)
         except SlackLimited as limited:
             self.support.suspend(method, self.clock.monotonic() + limited.retry_after_s)
         except SlackDown as down:
@@ -129,18 +132,40 @@ BEGINS_PER_MINUTE: Final = 20
 CLOSE_S: Final = 2.0  # How long the end of the process waits for sessions that are being set idle
 
 
+class SessionStatus(StrEnum):
+    """The statuses of a session that the bot sets. Slack's fourth one, "closed", is of an agent that answers no more in
+    that thread, which the bot always does.
+    """
+
+    ACTIVE = "active"
+    """Ready for the next question."""
+    PROCESSING = "processing"
+    SUSPENDED = "suspended"
+    """It cannot go on before a person has answered or decided."""
+
+
+# Whether another turn of the same conversation waits for people. Raises StoreError.
+OthersWait: TypeAlias = Callable[[], Awaitable[bool]]
+
+
+async def no_others() -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class AgentSessions:
     """The agent sessions of one workspace.
 
-    Theory of operation. A reply reports its status (`set_status`), that a message was posted (`mark_message_posted`),
-    and its end (`finish`); none of these waits for Slack. A task for each reply updates Slack's view to the latest
-    report: it opens the session with its title, shows the status, shows it again before Slack removes it, and sets the
-    session idle when the reply has ended.
+    Theory of operation. A reply reports its status (`set_status`), that it waits for a person (`mark_waiting`), that a
+    message was posted (`mark_message_posted`), and its end (`finish`); none of these waits for Slack. A task for each
+    reply updates Slack's view to the latest report: it opens the session with its title, shows the status, shows it
+    again before Slack removes it, suspends the session while the reply waits for a person, and sets it idle when the
+    reply has ended and no other turn there waits.
 
     Rules
-    - Slack itself sets a session to work when a native stream starts, and idle when it ends (`mark_idle`); the calls
-      for that are then left out.
+    - Slack itself sets a session to work when a native stream starts, and to a status that the bot gives when it ends
+      (`mark_status`); the calls for that are then left out.
+    - A line about work sets a session to work, too, so none is shown while it is suspended.
     - Slack removes the status, also one of an earlier process, when a message is posted.
     - A title that a person gave is never replaced.
     """
@@ -152,9 +177,9 @@ class AgentSessions:
     named: RecentKeys = field(default_factory=RecentKeys)  # Threads that got a title of the bot's after they began
     underway: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(CLOSE_S))
 
-    def of(self, to: ReplyTo, question: str) -> "AgentSession":
+    def of(self, to: ReplyTo, question: str, others_wait: OthersWait = no_others) -> "AgentSession":
         """Return one reply's part in the session of its thread."""
-        return AgentSession(self, to, question)
+        return AgentSession(self, to, question, others_wait)
 
     def renamed(self, channel: str, thread: str) -> None:
         """Record that a person gave the session a title."""
@@ -169,7 +194,7 @@ class AgentSessions:
     async def set_idle(self, channel: str, thread: str) -> None:
         """Set a session idle."""
         call, where = self.best_effort.call, thread or None
-        if await call(Method.SET_SESSION, channel, thread_ts=where, status="active") is None and thread:
+        if await call(Method.SET_SESSION, channel, thread_ts=where, status=SessionStatus.ACTIVE) is None and thread:
             await call(Method.SET_STATUS, channel, thread_ts=thread, status="")  # an empty status does so, too
 
     def set_idle_soon(self, channel: str, thread: str) -> None:
@@ -184,8 +209,9 @@ class AgentSessions:
 class AgentSession:
     """One reply's part in the session of its thread. Its methods return at once."""
 
-    def __init__(self, sessions: AgentSessions, to: ReplyTo, question: str) -> None:
+    def __init__(self, sessions: AgentSessions, to: ReplyTo, question: str, others_wait: OthersWait) -> None:
         self._sessions = sessions
+        self._others_wait = others_wait
         self._channel = to.channel
         self._thread = to.thread_ts or to.after
         self._user = to.user
@@ -193,15 +219,25 @@ class AgentSession:
         self._line = ""
         self._is_open = False
         self._message_posted = False
-        self._is_idle = False
+        self._status: SessionStatus | None = None  # Slack's, if it is not known to be at work
+        self._is_waiting = False
         self._is_told = False
-        self._finished: bool | None = None  # Whether the reply had ended when it was left; None while it is not
+        # Whether the reply had ended, or waited for a person, when it was left; None while it is not.
+        self._finished: bool | None = None
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
 
     def set_status(self, line: str) -> None:
         """Show what the bot does now; "" when its words show that, or it does nothing."""
-        self._line = line
+        self._line, self._is_waiting = line, False
+        self._report()
+
+    def mark_waiting(self) -> None:
+        """Record that the reply waits for a person, until the next status."""
+        self._is_waiting = True
+        self._report()
+
+    def _report(self) -> None:
         if self._task is None or self._task.done():
             self._task = self._sessions.underway.start(self._sync())
         self._changed.set()
@@ -210,26 +246,55 @@ class AgentSession:
         """Record that a message with words was posted."""
         self._message_posted = True
 
-    def mark_idle(self) -> None:
-        """Record that Slack has set the session idle."""
-        self._is_idle = True
+    def mark_status(self, status: SessionStatus) -> None:
+        """Record that Slack has set the session to this status."""
+        self._status = status
 
-    def finish(self, *, ended: bool) -> None:
-        """Report nothing more from here: the reply has ended, or another process goes on with it."""
-        self._finished = ended
+    def finish(self, *, ended: bool, waits: bool = False) -> None:
+        """Report nothing more from here: the reply has ended, it `waits` for a person, or another process goes on with
+        it.
+        """
+        self._finished, self._is_waiting = ended or waits, waits
+        if waits:
+            self._report()
         self._changed.set()
 
     async def _sync(self) -> None:
         """Bring Slack's view in line with the latest report, until the reply is finished."""
-        while not self._finished:
+        while self._finished is None:
             self._changed.clear()
-            if self._line:
+            if self._is_waiting:
+                await self._suspend()
+            elif self._line:
                 await self._show(self._line)
-            if self._finished is not None:
-                break
-            await self._wait_for_change(REFRESH_S if self._line else None)
-        if self._finished and not self._is_idle and self._may_show_work():
+            if self._finished is None:
+                is_shown = bool(self._line) and self._status is not SessionStatus.SUSPENDED
+                await self._wait_for_change(REFRESH_S if is_shown else None)
+        waits = self._finished and (self._is_waiting or await self._is_awaited())
+        if not self._finished or (waits and await self._suspend()):
+            return
+        if self._status is not SessionStatus.ACTIVE and self._may_show_work():
             await self._sessions.set_idle(self._channel, self._thread)
+
+    async def _is_awaited(self) -> bool:
+        """Whether another turn there waits for people; False if that is not known."""
+        try:
+            return await self._others_wait()
+        except StoreError as error:
+            log.log(severity(error), "what a session waits for could not be read: %s", error)
+            return False
+
+    async def _suspend(self) -> bool:
+        """Show that a person has to do something; False if Slack does not show that."""
+        if self._status is not SessionStatus.SUSPENDED and await self._set(SessionStatus.SUSPENDED):
+            self._status = SessionStatus.SUSPENDED
+        return self._status is SessionStatus.SUSPENDED
+
+    async def _set(self, status: SessionStatus) -> bool:
+        if not self._is_open and await self._open(status):
+            return True
+        call = self._sessions.best_effort.call
+        return await call(Method.SET_SESSION, self._channel, thread_ts=self._thread, status=status) is not None
 
     def _may_show_work(self) -> bool:
         """Whether Slack may still show work: without sessions, a posted message has already removed the status."""
@@ -239,8 +304,9 @@ class AgentSession:
 
     async def _show(self, line: str) -> None:
         if not self._is_open:
-            self._is_open = True
-            await self._open()
+            await self._open(SessionStatus.PROCESSING)
+        elif self._status is SessionStatus.SUSPENDED:
+            await self._set(SessionStatus.PROCESSING)
         answer = await self._sessions.best_effort.call(
             Method.SET_STATUS,
             self._channel,
@@ -248,7 +314,7 @@ class AgentSession:
             status=status_of(line),
             loading_messages=[*loading_messages(line)] or None,
         )
-        self._is_idle = False  # even if it was set idle meanwhile: this status may have arrived later
+        self._status = None  # even if Slack has set it idle meanwhile: this line may have arrived later
         if answer is None and line == reply_texts.WAITS_TO_POST and not self._is_told:
             self._is_told = True
             await self._tell_waiting()
@@ -259,22 +325,26 @@ class AgentSession:
         with suppress(SlackError):
             await self._sessions.best_effort.api.call(Method.POST_EPHEMERAL, **where, text=platforms_texts.ANSWER_WAITS)
 
-    async def _open(self) -> None:
-        """Set the session to work. A new session gets its title with the same call, one without a title by a second."""
+    async def _open(self, status: SessionStatus) -> bool:
+        """Set the session to its first status; False if that was not possible. A new session gets its title with the
+        same call, one without a title by a second.
+        """
+        self._is_open = True
         sessions, name, title = self._sessions, f"{self._channel}:{self._thread}", title_of(self._question)
         if not await sessions.begins.try_call(name, sessions.clock.monotonic()):
-            return
+            return False
         answer = await sessions.best_effort.call(
             Method.SET_SESSION,
             self._channel,
             thread_ts=self._thread,
-            status="processing",
+            status=status,
             title=title or None,
             initiator_user_id=self._user if self._user.startswith(("U", "W")) else None,  # not another bot
         )
         nameless = answer is not None and "title" in answer and not text(answer, "title")
         if nameless and title and name not in sessions.titled and sessions.named.first(name):
             await sessions.best_effort.call(Method.RENAME_SESSION, self._channel, thread_ts=self._thread, title=title)
+        return answer is not None
 
     async def _wait_for_change(self, seconds: float | None) -> None:
         changing = asyncio.create_task(self._changed.wait())

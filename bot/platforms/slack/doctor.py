@@ -11,13 +11,14 @@ from typing import Final, TypeAlias, TypeVar
 
 from aiohttp import ClientSession, ClientTimeout
 
-from agent.messages import JsonObject
+from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from bot.chat.findings import Finding, Level, clock_finding
 from bot.chat.texts.formatting import counted
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
+from bot.platforms.slack.feature_support import EVERYWHERE
 from bot.platforms.slack.http_events import EVENTS_PATH, events_path
 from bot.platforms.slack.options import (
     EVERYTHING,
@@ -44,6 +45,9 @@ problem = partial(Finding, Level.PROBLEM, WHERE)
 warning = partial(Finding, Level.WARNING, WHERE)
 note = partial(Finding, Level.NOTE, WHERE)
 good = partial(Finding, Level.GOOD, WHERE)
+# Slack's errors for an app, a workspace or a plan without agent sessions. `missing_scope` is reported with the scopes.
+WITHOUT_SESSIONS: Final = EVERYWHERE - {"missing_scope", "not_authorized"}
+NO_CHANNEL: Final = "C0000000000"  # No channel has this id, so that a request about it changes nothing
 MAX_NAMED: Final = 10  # Channels whose names are listed; of more only the number is
 
 
@@ -61,6 +65,7 @@ class SlackFacts:
     slack_time: datetime | None = None
     socket: Answer[bool] | None = None
     channels: Answer[tuple[str, ...]] = ()
+    sessions: Answer[JsonObject] = field(default_factory=dict[str, Json])
     groups: Mapping[str, Answer[JsonObject]] = field(default_factory=dict[str, "Answer[JsonObject]"])
     manifest: Answer[JsonObject] | None = None
 
@@ -142,6 +147,13 @@ def channels(facts: SlackFacts) -> list[Finding]:
         case names:
             listed = f": {', '.join(f'#{name}' for name in names)}" if len(names) <= MAX_NAMED else ""
             return [good(f"the bot is in {counted(len(names), 'channel', 'channels')}{listed}")]
+
+
+def sessions(facts: SlackFacts) -> list[Finding]:
+    """Report only that Slack has no sessions for this app: it may refuse the channel that was asked for in any case."""
+    if not isinstance(facts.sessions, SlackRefused) or facts.sessions.code not in WITHOUT_SESSIONS:
+        return []
+    return [note(platforms_texts.NO_SESSIONS.format(code=facts.sessions.code), platforms_texts.SESSIONS_NEED)]
 
 
 def groups(facts: SlackFacts) -> list[Finding]:
@@ -234,6 +246,7 @@ CHECKS: Final[tuple[Callable[[SlackFacts], list[Finding]], ...]] = (
     granted_scopes,
     delivery,
     app,
+    sessions,
     groups,
     channels,
 )
@@ -306,6 +319,7 @@ async def _read_facts(
         if isinstance(transport, SocketMode)
         else None,
         channels=await _answer_or_error(_channels(client)),
+        sessions=await _answer_or_error(_sessions(client)),
         groups={
             group: await _answer_or_error(client.call(Method.GROUP_MEMBERS, usergroup=group))
             for group in sorted(settings.named_groups)
@@ -333,6 +347,11 @@ async def _channels(client: SlackApi) -> tuple[str, ...]:
         Method.CONVERSATIONS, types="public_channel,private_channel", exclude_archived=True, limit=MAX_CHANNELS
     )
     return tuple(api.first_text(channel, "name", "id") for channel in api.items(page, "channels"))
+
+
+async def _sessions(client: SlackApi) -> JsonObject:
+    """Ask about a session in no channel: only the reason of the refusal counts."""
+    return await client.call(Method.SET_SESSION, channel_id=NO_CHANNEL, thread_ts="1.000000", status="active")
 
 
 async def _app(client: SlackApi, bot: str, config_token: Secret) -> JsonObject:

@@ -9,6 +9,7 @@ from typing import Final
 
 from cachetools import LRUCache
 
+from bot.chat.caches import RecentKeys
 from bot.platforms.slack.options import Method
 
 REFUSED_S: Final = 600.0  # How long a refusal holds for a channel
@@ -17,7 +18,7 @@ REFUSED_EVERYWHERE_S: Final = 3_600.0  # A workspace's features rarely change
 
 MAX_CHANNELS: Final = 2_000
 
-_EVERYWHERE: Final = frozenset(
+EVERYWHERE: Final = frozenset(
     {
         "feature_disabled",
         "feature_not_enabled",
@@ -48,17 +49,19 @@ class FeatureSupport:
     plain_charts: bool = False
     # By method and channel; the channel "" stands for all.
     _suspended_until: LRUCache[tuple[Method, str], float] = field(default_factory=lambda: LRUCache(MAX_CHANNELS))
+    _refusals: RecentKeys = field(default_factory=RecentKeys)
 
     def has(self, method: Method, channel: str, now: float) -> bool:
         """Whether a method may be tried in this channel."""
         return all(self._suspended_until.get((method, where), now) <= now for where in ("", channel))
 
-    def mark_refused(self, method: Method, channel: str, code: str, now: float) -> None:
-        """Record that Slack refused a method with this error code."""
-        if code in _EVERYWHERE:
+    def mark_refused(self, method: Method, channel: str, code: str, now: float) -> bool:
+        """Record that Slack refused a method with this error code. Return whether it is the first time."""
+        if code in EVERYWHERE:
             self.suspend(method, now + REFUSED_EVERYWHERE_S)
         else:
             self._suspended_until[method, channel] = now + REFUSED_S
+        return self._refusals.first(f"{method} {code}")
 
     def suspend(self, method: Method, until: float) -> None:
         """Do not try a method in any channel until then."""

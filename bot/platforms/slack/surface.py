@@ -20,6 +20,7 @@ from bot.chat.reply.surface import (
     ELSEWHERE_OFFERS,
     LAPSING,
     REMINDER_OFFERS,
+    WAITING_OFFERS,
     WORK_EDIT_S,
     WORK_STEPS,
     Limits,
@@ -37,7 +38,7 @@ from bot.chat.reply.surface import (
 from bot.chat.waiting import WaitingPanel, waiting_panel
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api, attachments, inbound, message_pages
-from bot.platforms.slack.agent_view import AgentSession, AgentSessions, BestEffortCalls
+from bot.platforms.slack.agent_view import AgentSession, AgentSessions, BestEffortCalls, SessionStatus
 from bot.platforms.slack.api import MethodRates, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.charts import MAX_CHARTS, chart_block
 from bot.platforms.slack.ephemeral import Ephemeral
@@ -314,6 +315,8 @@ class SlackSurface:
             await Ephemeral(self._api, self._to).send(text)
 
     async def show_waiting(self, turn: int) -> None:
+        if not self._to.scheduled:
+            self._session.mark_waiting()
         await _show_waiting(self._workspace, self._to, self._waiting, turn)
 
     async def status(self, text: str) -> None:
@@ -326,7 +329,7 @@ class SlackSurface:
             self._mark.begin()
 
     def finish(self, end: ReplyEnd) -> None:
-        self._session.finish(ended=end is not ReplyEnd.CONTINUES)
+        self._session.finish(ended=end is not ReplyEnd.CONTINUES, waits=end is ReplyEnd.WAITS)
         if self._mark is not None:
             self._mark.finish(end)
 
@@ -383,7 +386,7 @@ class SlackSurface:
         del self._live[stream.ts]
         self._keys[stream.ts] = None
         if look.last:
-            self._session.mark_idle()
+            self._session.mark_status(_status_after(look))
         return True
 
     async def _end(self, stream: Stream, look: PageContent) -> None:
@@ -393,7 +396,7 @@ class SlackSurface:
             look,
             self._messages.buttons(look),
             metadata=None if key is None else message_pages.metadata_of(key),
-            session_status="active" if look.last else "processing",
+            session_status=_status_after(look),
         )
         if refused:
             self._workspace.features.plain_buttons = True
@@ -423,6 +426,13 @@ class SlackSurface:
         ts = api.text(message, "ts")
         bare = not (_key(message) or api.items(message, "files"))
         return bare and ts != self._to.thread_ts and ts not in self._keys
+
+
+def _status_after(look: PageContent) -> SessionStatus:
+    """Return the status of the session once this final page is shown."""
+    if not look.last:
+        return SessionStatus.PROCESSING
+    return SessionStatus.SUSPENDED if look.offers & WAITING_OFFERS else SessionStatus.ACTIVE
 
 
 async def _show_waiting(workspace: SurfaceParts, to: ReplyTo, waiting_for: WaitingFor | None, turn: int) -> None:
@@ -566,7 +576,8 @@ class SlackSurfaces:
         waiting = partial(waiting_panel, self._host.commands, incoming, WINDOW_FIELDS)
         if to.private:
             return PrivateSurface(self._workspace, to, incoming.conversation, waiting)
-        session = self._sessions.of(to, incoming.text)
+        others_wait = partial(self._host.turns.waits_for_people, incoming.conversation)
+        session = self._sessions.of(to, incoming.text, others_wait)
         stop = partial(self._host.turns.stop_conversation, incoming.conversation, alone=True)
         mark = None
         if self._workspace.settings.marks and incoming.kind.is_asked and incoming.message_id:

@@ -4,9 +4,19 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from agent.errors import StoreError
 from agent.messages import Json, JsonObject
 from bot.chat.texts import replies as reply_texts
-from bot.platforms.slack.agent_view import BEGINS_PER_MINUTE, FORGOTTEN, AgentSession, AgentSessions, BestEffortCalls
+from bot.platforms.slack.agent_view import (
+    BEGINS_PER_MINUTE,
+    FORGOTTEN,
+    AgentSession,
+    AgentSessions,
+    BestEffortCalls,
+    OthersWait,
+    SessionStatus,
+    no_others,
+)
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.options import Method
@@ -44,10 +54,12 @@ async def sessions(slack: FakeSlack, ornaments: Counted) -> AsyncGenerator[Agent
     await made.close()
 
 
-def begun(slack: FakeSlack, sessions: AgentSessions, question: str = "which colour?") -> tuple[AgentSession, str]:
+def begun(
+    slack: FakeSlack, sessions: AgentSessions, question: str = "which colour?", others_wait: OthersWait = no_others
+) -> tuple[AgentSession, str]:
     """Return the session of a reply whose bot thinks, and its thread."""
     root = slack.state.write(ANN, GENERAL, question)
-    session = sessions.of(ReplyTo(GENERAL, ANN, root.ts, root.ts), question)
+    session = sessions.of(ReplyTo(GENERAL, ANN, root.ts, root.ts), question, others_wait)
     session.set_status(reply_texts.THINKING)
     return session, root.ts
 
@@ -79,7 +91,7 @@ async def test_a_session_that_slack_set_at_rest_itself_is_left_alone(
     await slack.until(lambda: ornaments.answered == 2)
     seen(slack, thread).set("active")
     session.mark_message_posted()
-    session.mark_idle()
+    session.mark_status(SessionStatus.ACTIVE)
     session.finish(ended=True)
     await sessions.close()
     assert len(slack.state.called(SET_SESSION)) == 1
@@ -90,7 +102,7 @@ async def test_a_line_that_arrives_after_slack_set_the_session_at_rest_does_not_
 ) -> None:
     session, thread = begun(slack, sessions)
     session.mark_message_posted()
-    session.mark_idle()  # before the line is shown
+    session.mark_status(SessionStatus.ACTIVE)  # before the line is shown
     await thinking(slack)
     session.finish(ended=True)
     await sessions.close()
@@ -118,6 +130,91 @@ async def test_what_an_earlier_process_left_is_taken_away(slack: FakeSlack, sess
     session.set_status("")
     session.finish(ended=True)
     await slack.until(lambda: stuck.status == "active")
+
+
+async def others() -> bool:
+    return True
+
+
+async def unreadable() -> bool:
+    raise StoreError("the database is busy")
+
+
+async def test_a_session_needs_attention_while_its_reply_waits_for_a_person(
+    slack: FakeSlack, sessions: AgentSessions
+) -> None:
+    session, thread = begun(slack, sessions)
+    await thinking(slack)
+    session.finish(ended=True, waits=True)
+    await sessions.close()
+    assert seen(slack, thread).changes[-1] == "suspended"
+    assert seen(slack, thread).line == ""
+
+
+async def test_a_question_of_a_tool_suspends_the_session_only_until_the_tool_goes_on(
+    slack: FakeSlack, sessions: AgentSessions
+) -> None:
+    session, thread = begun(slack, sessions)
+    await thinking(slack)
+    session.mark_waiting()
+    await slack.until(lambda: seen(slack, thread).status == "suspended")
+    session.set_status("Searching the web…")
+    await thinking(slack, lines=2)
+    assert seen(slack, thread).status == "processing"
+    session.finish(ended=True)
+    await sessions.close()
+    begun_and_shown, resumed_and_shown = ["processing"] * 2, ["processing"] * 2
+    assert seen(slack, thread).changes == [*begun_and_shown, "suspended", *resumed_and_shown, "active"]
+
+
+@pytest.mark.parametrize("slack", [1_000.0], indirect=True)
+async def test_no_line_is_shown_again_while_a_session_needs_attention(
+    slack: FakeSlack, sessions: AgentSessions
+) -> None:
+    session, thread = begun(slack, sessions)
+    await thinking(slack)
+    session.mark_waiting()
+    await slack.until(lambda: seen(slack, thread).status == "suspended")
+    await slack.clock.sleep(250)
+    assert (seen(slack, thread).status, len(slack.state.statuses)) == ("suspended", 1)
+    session.finish(ended=True)
+
+
+@pytest.mark.parametrize(("others_wait", "status"), [(others, "suspended"), (unreadable, "active")])
+async def test_a_session_is_at_rest_only_once_nothing_else_in_its_thread_waits(
+    slack: FakeSlack, sessions: AgentSessions, others_wait: OthersWait, status: str
+) -> None:
+    session, thread = begun(slack, sessions, others_wait=others_wait)
+    await thinking(slack)
+    session.finish(ended=True)
+    await sessions.close()
+    assert seen(slack, thread).status == status
+
+
+@pytest.mark.parametrize("code", ["invalid_status", "feature_disabled", "unknown_method", "missing_scope"])
+async def test_where_slack_does_not_suspend_sessions_one_that_waits_is_at_rest_as_before(
+    slack: FakeSlack, sessions: AgentSessions, code: str
+) -> None:
+    session, thread = begun(slack, sessions)
+    await thinking(slack)
+    slack.faults[SET_SESSION].append(Fault(error=code))
+    session.finish(ended=True, waits=True)
+    await sessions.close()
+    assert seen(slack, thread).status == "active"
+
+
+async def test_a_status_that_slack_does_not_know_leaves_the_others(slack: FakeSlack, ornaments: Counted) -> None:
+    slack.faults[SET_SESSION].append(Fault(error="invalid_status"))
+    assert await ornaments.call(Method.SET_SESSION, GENERAL, thread_ts="1.1", status="suspended") is None
+    assert await ornaments.call(Method.SET_SESSION, GENERAL, thread_ts="1.1", status="active") is not None
+
+
+async def test_a_refusal_is_logged_once(slack: FakeSlack, ornaments: Counted, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        for channel in (GENERAL, "C0OTHER", "C0THIRD"):
+            slack.faults[SET_SESSION].append(Fault(error="channel_type_not_supported"))
+            await ornaments.call(Method.SET_SESSION, channel, thread_ts="1.1", status="active")
+    assert [record.levelname for record in caplog.records if "channel_type" in record.message] == ["INFO"]
 
 
 async def test_where_sessions_are_limited_an_empty_line_sets_one_at_rest(

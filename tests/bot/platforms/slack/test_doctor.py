@@ -63,7 +63,17 @@ async def test_a_whole_app_is_only_praised_and_nothing_is_changed_or_said(slack:
     ]
     assert healthy(found)
     assert not wrong(found)
-    reading = {"auth.test", "apps.connections.open", "users.conversations", "bots.info", "apps.manifest.export"}
+    (probe,) = slack.state.called("agents.sessions.setStatus")
+    assert probe.args["channel_id"] not in slack.state.channels
+    assert not slack.state.agents.sessions
+    reading = {
+        "agents.sessions.setStatus",
+        "auth.test",
+        "apps.connections.open",
+        "users.conversations",
+        "bots.info",
+        "apps.manifest.export",
+    }
     assert {call.method for call in slack.state.calls} == reading
     assert slack.opened == 0
 
@@ -265,3 +275,18 @@ async def test_a_bot_that_is_in_no_channel_is_told_how_to_come_into_one(slack: F
     found = await examined(slack)
     assert wrong(found) == ["note: the bot is not in any channel"]
     assert "/invite" in found[-1].remedy
+
+
+@pytest.mark.parametrize("code", ["unknown_method", "feature_disabled", "paid_teams_only"])
+async def test_a_workspace_without_sessions_is_noted_and_the_rest_works(slack: FakeSlack, code: str) -> None:
+    slack.faults["agents.sessions.setStatus"].append(Fault(error=code))
+    found = await examined(slack)
+    assert healthy(found)
+    assert len(wrong(found)) == 1
+    assert f"no agent sessions for this app ({code})" in wrong(found)[0]
+
+
+@pytest.mark.parametrize("fault", [Fault(error="channel_not_found"), Fault(error="something_new"), DOWN])
+async def test_what_says_nothing_about_sessions_is_no_finding(slack: FakeSlack, fault: Fault) -> None:
+    slack.faults["agents.sessions.setStatus"].append(fault)
+    assert not wrong(await examined(slack))
