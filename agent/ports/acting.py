@@ -26,6 +26,11 @@ class ActRight(StrEnum):
     POLL = "poll"
     CHANGE = "change"
     """Edit or delete a post that the bot made for them."""
+    THREAD = "thread"
+    """Start a thread, with its first message."""
+    TOPIC = "topic"
+    BOOKMARK = "bookmark"
+    """Add or remove a channel's bookmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,72 @@ class NewPoll:
     hours: int
 
 
+@dataclass(frozen=True, slots=True)
+class NewThread:
+    """`tag`: the name of a forum's tag; "" for none."""
+
+    title: str
+    tag: str = ""
+
+
+class Threads(Protocol):
+    """Threads that the bot starts."""
+
+    async def start_thread(
+        self,
+        target: ActTarget,
+        thread: NewThread,
+        messages: Sequence[str],
+        mentioned: Mapping[str, str],
+        key: str,
+        context: ToolContext,
+    ) -> Posted:
+        """Start a thread below the target's message, or in its channel, and post `messages` in it. `mentioned`, `key`:
+        as for `Hands.post`. If the thread was started and nothing was posted, the result has no pages.
+        """
+        ...
+
+
+class Topics(Protocol):
+    """What a channel says about itself."""
+
+    async def set_topic(self, target: ActTarget, topic: str, *, description: bool) -> None:
+        """Set a channel's topic, or its description. It notifies nobody."""
+        ...
+
+
+class Bookmarks(Protocol):
+    """The links at the top of a channel."""
+
+    async def add_bookmark(self, target: ActTarget, title: str, link: str) -> None:
+        """Add a bookmark to a channel. `link`: a web address. Nothing changes if it is there already."""
+        ...
+
+    async def remove_bookmark(self, target: ActTarget, named: str) -> None:
+        """Remove the one bookmark of this title or with this link."""
+        ...
+
+
 class Hands(Protocol):
-    """The bot's hands on one platform. Every method raises ToolError with a sentence for the model."""
+    """The bot's hands on one platform. Every method raises ToolError with a sentence for the model.
+
+    `threads`, `topics`, `bookmarks`: None where the platform has none.
+    """
+
+    @property
+    def threads(self) -> Threads | None:
+        """What starts threads."""
+        ...
+
+    @property
+    def topics(self) -> Topics | None:
+        """What sets topics."""
+        ...
+
+    @property
+    def bookmarks(self) -> Bookmarks | None:
+        """What adds and removes bookmarks."""
+        ...
 
     @property
     def counts_polls(self) -> bool:

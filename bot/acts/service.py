@@ -19,7 +19,8 @@ import logging
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 from agent.errors import StoreError, ToolError
 from agent.incoming import Incoming, person_source
@@ -27,7 +28,7 @@ from agent.jobs import Job
 from agent.memory.audience import WIDE, GroupAudience, Place, may_flow, may_flow_from
 from agent.memory.forgetting_plans import Deleted
 from agent.messages import JsonObject, Provenance
-from agent.ports.acting import ActRight, ActTarget, Hands, NewPoll
+from agent.ports.acting import ActRight, ActTarget, Hands, NewPoll, NewThread, Threads
 from agent.ports.acts import ActLimit, Acts, Poll
 from agent.ports.clock import Clock
 from agent.ports.forgetting import Forgetting
@@ -51,6 +52,7 @@ MIN_OPTIONS: Final = 2
 POLL_HOURS: Final = 24
 CLOSE_POLL: Final = "close_poll"  # The kind of job that closes a poll; its payload is its source, channel and page
 NOWHERE: Final = Place(GroupAudience("none"))  # Of what is closed, where nothing is read
+_Part = TypeVar("_Part")
 _NOBODY: Final[Mapping[str, str]] = {}
 _FOR_PEOPLE: Final = frozenset({TurnKind.SCHEDULED, TurnKind.WORK, TurnKind.API})  # Besides those who wait
 
@@ -82,8 +84,7 @@ class ActService:
         messages = hands.split(text)
         if len(messages) > MAX_MESSAGES:
             raise ToolError(texts.TOO_LONG.format(count=len(messages), most=MAX_MESSAGES), ours=True)
-        named = await hands.named(context) if "@" in text else _NOBODY
-        mentioned = {name: id_ for name, id_ in named.items() if f"@{name}".casefold() in text.casefold()}
+        mentioned = await _mentioned(hands, text, context)
         await self._charge(target, context)
         return await self._carried_through(self._post(hands, target, text, messages, mentioned, context))
 
@@ -111,6 +112,75 @@ class ActService:
         self._underway.add(task)
         task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         return await asyncio.shield(task)
+
+    async def start_thread(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands, title, text = self._hands(context), " ".join(_text(args, "title").split()), _text(args, "text")
+        threads, thread = _offered(hands.threads), NewThread(title, str(args.get("tag", "")).strip())
+        where, message = str(args.get("where", "")).strip(), str(args.get("message", "")).strip()
+        if where and message:
+            raise ToolError(texts.TWO_PLACES, ours=True)
+        if message:
+            target = await hands.find_message(message, ActRight.THREAD, context)
+        else:
+            target = await hands.find(where, ActRight.THREAD, context)
+        whole = await self._checked(f"**{title}**\n\n{text}", target, context)
+        messages = hands.split(show_addresses(text, lambda _: False, complete=True))
+        if len(messages) > MAX_MESSAGES:
+            raise ToolError(texts.TOO_LONG.format(count=len(messages), most=MAX_MESSAGES), ours=True)
+        mentioned = await _mentioned(hands, text, context)
+        await self._charge(target, context)
+        return await self._carried_through(
+            self._start_thread(threads, target, thread, whole, messages, mentioned, context)
+        )
+
+    async def _start_thread(
+        self,
+        threads: Threads,
+        target: ActTarget,
+        thread: NewThread,
+        whole: str,
+        messages: Sequence[str],
+        mentioned: Mapping[str, str],
+        context: ToolContext,
+    ) -> ToolOutput:
+        started = await threads.start_thread(target, thread, messages, mentioned, _key(context), context)
+        done = texts.STARTED.format(link=started.link)
+        if started.missing:
+            done = texts.PARTLY_STARTED.format(link=started.link, why=started.missing)
+        if started.pages:
+            done = await self._store(target, whole, started.pages, context, done)
+        return _output(done, context)
+
+    async def set_topic(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands, topic, description = self._hands(context), _text(args, "topic"), args.get("description") is True
+        topics = _offered(hands.topics)
+        target = await hands.find(str(args.get("where", "")).strip(), ActRight.TOPIC, context)
+        topic = await self._checked(topic, target, context)
+        await self._charge(target, context)
+        await topics.set_topic(target, topic, description=description)
+        return _output(texts.TOPIC_SET, context)
+
+    async def add_bookmark(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands, title, link = self._hands(context), _text(args, "title"), _text(args, "link")
+        bookmarks = _offered(hands.bookmarks)
+        if not (host := host_of(link)):
+            raise ToolError(texts.NO_ADDRESS, ours=True)
+        if host not in title:
+            title = f"{title} ({host})"  # as everywhere, a link shows where it leads
+        target = await hands.find(str(args.get("where", "")).strip(), ActRight.BOOKMARK, context)
+        title = await self._checked(title, target, context, also=link)
+        await self._charge(target, context)
+        await bookmarks.add_bookmark(target, title, link)
+        return _output(texts.BOOKMARKED.format(title=title), context)
+
+    async def remove_bookmark(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands, named = self._hands(context), _text(args, "bookmark")
+        bookmarks = _offered(hands.bookmarks)
+        target = await hands.find(str(args.get("where", "")).strip(), ActRight.BOOKMARK, context)
+        await self._check_open(target, context)
+        await self._charge(target, context)
+        await bookmarks.remove_bookmark(target, named)
+        return _output(texts.UNBOOKMARKED, context)
 
     async def create_poll(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         hands, question = self._hands(context), _text(args, "question")
@@ -209,10 +279,10 @@ class ActService:
             raise ToolError(texts.NO_PLATFORM, ours=True)
         return hands
 
-    async def _checked(self, text: str, target: ActTarget, context: ToolContext) -> str:
-        """Return the text as it may be posted there. Raises ToolError if it may not."""
+    async def _checked(self, text: str, target: ActTarget, context: ToolContext, *, also: str = "") -> str:
+        """Return the text as it may be posted there. Raises ToolError if it, or what is shown with it, may not."""
         await self._check_open(target, context)
-        if not await self._may_be_read(text, target, context):
+        if not await self._may_be_read(f"{text} {also}".rstrip(), target, context):
             raise ToolError(texts.OTHER_READERS.format(name=target.name), ours=True)
         return show_addresses(text, lambda _: False, complete=True)
 
@@ -289,6 +359,30 @@ class ActService:
         """Erase the words of a post, with what was derived from them."""
         plan = Deleted(post.source, post.channel, frozenset({post.message_id}))
         await self.forgetting.forget(plan, self.clock.now(), replies=False)
+
+
+def host_of(link: str) -> str:
+    """Return the host of the address of a web page, in lower case; "" for any other text. Pure."""
+    try:
+        parts = urlsplit(link)
+        host = parts.hostname or ""
+    except ValueError:
+        return ""
+    is_page = parts.scheme in {"http", "https"} and not parts.username and link.isprintable() and " " not in link
+    return host if is_page else ""
+
+
+def _offered(part: _Part | None) -> _Part:
+    """Return this part of the hands. Raises ToolError where the platform has none."""
+    if part is None:
+        raise ToolError(texts.NOT_OFFERED, ours=True)
+    return part
+
+
+async def _mentioned(hands: Hands, text: str, context: ToolContext) -> Mapping[str, str]:
+    """Return those whom both the text and the question mention: ids by names."""
+    named = await hands.named(context) if "@" in text else _NOBODY
+    return {name: id_ for name, id_ in named.items() if f"@{name}".casefold() in text.casefold()}
 
 
 def _key(context: ToolContext) -> str:

@@ -28,9 +28,9 @@ class ActSettings:
         ActMode.OFF,
         section=Section.ACCESS,
         description=(
-            "Whether the bot can post, react, pin, edit and delete in Slack and on Discord for people who ask, within "
-            "their own rights (docs/acts.md): off, channels (in channels whose managers turn it on with /channel act "
-            "on) or on (in every channel, unless its managers turn it off)."
+            "Whether the bot can post, react, pin, start threads and set topics in Slack and on Discord for people who "
+            "ask, within their own rights (docs/acts.md): off, channels (in channels whose managers turn it on with "
+            "/channel act on) or on (in every channel, unless its managers turn it off)."
         ),
         after="COGENCY_AMBIENT_PER_DAY",
     )
@@ -39,14 +39,14 @@ class ActSettings:
         parsers.whole(1, 10_000),
         20,
         section=Section.ACCESS,
-        description="Maximum number of times per day that the bot posts, reacts or pins for one person.",
+        description="Maximum number of times per day that the bot posts, reacts, pins or the like for one person.",
     )
     per_channel: int = setting(
         "COGENCY_ACTS_PER_CHANNEL",
         parsers.whole(1, 10_000),
         50,
         section=Section.ACCESS,
-        description="Maximum number of times per day that the bot posts, reacts or pins in one channel, for everyone.",
+        description="Maximum number of times per day that the bot posts, reacts, pins or the like in one channel.",
     )
 
     @property

@@ -20,10 +20,16 @@ ACT_TOOLS: Final = (
     "delete_post",
     "create_poll",
     "close_poll",
+    "create_thread",
+    "set_topic",
+    "add_bookmark",
+    "remove_bookmark",
 )
 MAX_TEXT: Final = 12_000
 MAX_LINK: Final = 500
 MAX_POLL_HOURS: Final = 24 * 30
+MAX_TITLE: Final = 100
+MAX_TOPIC: Final = 1_024
 _WHERE: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_LINK, "description": texts.WHERE}
 _LINK: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_LINK, "description": texts.ITS_LINK}
 _TEXT: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_TEXT, "description": texts.MARKDOWN}
@@ -41,6 +47,8 @@ class ActTool:
     timeout_s: float = 120.0
     """Platforms may make a post wait for a minute."""
     on_platform: bool = True
+    offered: Callable[[Hands], bool] = lambda _: True
+    """Whether these hands can do it."""
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         return await self.act(args, context)
@@ -88,6 +96,55 @@ def act_tools(service: ActService) -> tuple[ActTool, ...]:
         ),
         ActTool("close_poll", texts.END_POLL, _schema(message=_LINK, required=["message"]), service.close_poll),
         ActTool(
+            "create_thread",
+            texts.THREAD,
+            _schema(
+                title={"type": "string", "maxLength": MAX_TITLE},
+                text=_TEXT,
+                where=_WHERE,
+                message=_LINK | {"description": texts.UNDER_LINK},
+                tag={"type": "string", "maxLength": 50, "description": texts.TAG},
+                required=["title", "text"],
+            ),
+            service.start_thread,
+            offered=lambda hands: hands.threads is not None,
+        ),
+        ActTool(
+            "set_topic",
+            texts.TOPIC,
+            _schema(
+                topic={"type": "string", "maxLength": MAX_TOPIC},
+                where=_WHERE,
+                description={"type": "boolean", "description": texts.DESCRIPTION},
+                required=["topic"],
+            ),
+            service.set_topic,
+            offered=lambda hands: hands.topics is not None,
+        ),
+        ActTool(
+            "add_bookmark",
+            texts.ADD_BOOKMARK,
+            _schema(
+                title={"type": "string", "maxLength": MAX_TITLE},
+                link={"type": "string", "maxLength": 2_000},
+                where=_WHERE,
+                required=["title", "link"],
+            ),
+            service.add_bookmark,
+            offered=lambda hands: hands.bookmarks is not None,
+        ),
+        ActTool(
+            "remove_bookmark",
+            texts.REMOVE_BOOKMARK,
+            _schema(
+                bookmark={"type": "string", "maxLength": 2_000, "description": texts.BOOKMARK_NAMED},
+                where=_WHERE,
+                required=["bookmark"],
+            ),
+            service.remove_bookmark,
+            offered=lambda hands: hands.bookmarks is not None,
+        ),
+        ActTool(
             "delete_post",
             texts.DELETE,
             _schema(message=_LINK, required=["message"]),
@@ -114,6 +171,7 @@ class ActTools:
     hands: Mapping[str, Hands]
 
     def tools(self, asker: Asker) -> Sequence[Tool]:
-        if is_service(asker.person.id) or person_source(asker.person.id) not in self.hands:
+        hands = self.hands.get(person_source(asker.person.id))
+        if hands is None or is_service(asker.person.id):
             return ()
-        return self.all
+        return tuple(tool for tool in self.all if tool.offered(hands))

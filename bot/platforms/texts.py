@@ -304,6 +304,18 @@ ACT_DIRECT = "you act only in channels: in direct messages, answer the person in
 ACT_NO_LINK = "that is not a link to a message"
 ACT_NO_CHANNEL = "messages cannot be posted there: it is neither a text channel nor a thread"
 ACT_THAT_CHANNEL = "that channel"
+ACT_NO_TAGS = "only posts in a forum have a tag, so leave it out"
+ACT_TAG = "that forum has no such tag that everyone may use, or it needs one: ask the person which"
+ACT_NO_THREADS = "no thread can be started there: it takes a text channel, a forum or a message in a text channel"
+ACT_HAS_THREAD = "that message has a thread already: post in it, with the message's link as `where`"
+ACT_TITLE_LONG = "a thread's title has at most {most} characters there: make it shorter"
+ACT_TOPIC_LONG = "a topic or description has at most {most} characters there: make it shorter"
+ACT_NO_DESCRIPTION = "channels have no description there, only a topic"
+ACT_NO_TOPIC = "only text channels and forums have a topic"
+ACT_NO_BOOKMARK = (
+    "{count} bookmarks of that channel have exactly this title or link, so nothing was removed: ask the person for the "
+    "link of the one that they mean"
+)
 ACT_INVITE = "you are not in that channel: tell the person to write /invite @{bot} there"
 ACT_EMOJI_NAME = "that emoji is not known: use its name on Slack, as in thumbsup"
 ACT_EMOJI_CHARACTER = "that emoji is not known: use its character, as in 👍, or the name of one of the server's emoji"

@@ -150,6 +150,10 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "mpim:read": "The same as `channels:read`, for group direct messages that the bot is in.",
     "reactions:read": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
     "pins:write": "To pin messages for the person who asks, if `COGENCY_ACT` is not `off`.",
+    "bookmarks:read": "To find the bookmark to remove, if `COGENCY_ACT` is not `off`.",
+    "bookmarks:write": "To add and remove bookmarks of channels for the person who asks, if `COGENCY_ACT` is not `off`.",
+    "channels:write.topic": "To set the topic or description of public channels for the person who asks, if `COGENCY_ACT` is not `off`.",
+    "groups:write.topic": "The same as `channels:write.topic`, for private channels that the bot was invited to.",
     "reactions:write": "To mark questions that the bot is working on, if `COGENCY_SLACK_MARKS` is on, and to react for the "
     "person who asks, if `COGENCY_ACT` is not `off`.",
     "search:read.files": "To search files in public channels with Slack's own search, when a question needs it.",
@@ -201,6 +205,10 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
         "With `COGENCY_ACT`, to post polls for the person who asks. Without this setting, the invite link does not "
         "request this permission."
     ),
+    "manage_channels": (
+        "With `COGENCY_ACT`, to set topics for people who may do that themselves. The invite link never requests this "
+        "permission, because it allows much more. Give it to the bot only in channels where it should set topics."
+    ),
 }
 _NEVER: Final = """\
 The bot can delete its own answers without a permission. It mentions people only in reminders that they set, and in notices about their scheduled tasks or long work.
@@ -236,8 +244,9 @@ def permissions_page() -> str:
         "",
     ]
     lines += ["| Permission | Bit | Why |", "|---|---|---|"]
-    for name in each_once(discord.PERMISSIONS, _PERMISSIONS_WHY):
-        permission = discord.PERMISSIONS[name]
+    permissions = {**discord.PERMISSIONS, **discord.MANAGERS_GIVE}
+    for name in each_once(permissions, _PERMISSIONS_WHY):
+        permission = permissions[name]
         lines.append(f"| {permission.title} | {permission.bit} | {_PERMISSIONS_WHY[name]} |")
     lines += [
         "",

@@ -36,6 +36,8 @@ TOKEN_LIFE_S = 900.0
 FOLLOW_UPS = 5  # For an interaction that only its person's installation allows
 PANEL_PARTS, PANEL_CHARS = 40, 4_000
 PIN_MESSAGES = 1 << 51
+MANAGE_CHANNELS = 1 << 4
+FORUM, REQUIRE_TAG = 15, 1 << 4
 MAX_FILES, MAX_FILE_BYTES = 10, 10 * 1024 * 1024
 
 
@@ -99,6 +101,7 @@ class FakeRest(Requests):
             ("PATCH", "/channels/{channel}/messages/{message}", self._edit),
             ("DELETE", "/channels/{channel}/messages/{message}", self._delete),
             ("POST", "/channels/{channel}/messages/{message}/threads", self._start_thread),
+            ("POST", "/channels/{channel}/threads", self._start_alone),
             ("PUT", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._react),
             ("DELETE", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._unreact),
             ("PUT", "/channels/{channel}/messages/pins/{message}", self._pin),
@@ -202,8 +205,12 @@ class FakeRest(Requests):
         return self._channel(request)
 
     async def _change_channel(self, request: web.Request, body: Payload) -> Payload:
-        """Change a thread: its name, and whether it is archived; an archived one accepts no other change."""
+        """Change a channel's topic, or a thread: its name, and whether it is archived; an archived one accepts no other
+        change.
+        """
         thread = self._channel(request)
+        if "topic" in body:
+            return await self._set_topic(thread, body)
         state = thread["thread_metadata"]
         if state["archived"] and body.get("archived") is not False:
             raise Refused(400, 50083, "Thread is archived")
@@ -212,6 +219,15 @@ class FakeRest(Requests):
         thread["name"] = body.get("name", thread["name"])
         state["archived"] = body.get("archived", state["archived"])
         return thread
+
+    async def _set_topic(self, channel: Payload, body: Payload) -> Payload:
+        if not (int(self.world.bot_may) | int(self.world.everyone_may)) & MANAGE_CHANNELS:
+            raise Refused(403, 50013, "Missing Permissions")
+        if len(body["topic"] or "") > (4_096 if channel["type"] == FORUM else 1_024):
+            raise Refused(400, 50035, "Invalid Form Body")
+        channel["topic"] = body["topic"]
+        await self._tell("CHANNEL_UPDATE", channel)
+        return channel
 
     async def _type(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
         return None
@@ -294,6 +310,31 @@ class FakeRest(Requests):
         await self._tell("THREAD_CREATE", {**thread, "newly_created": True})
         starter = self.world.message(thread["id"], message["author"]["id"], "", type=21)
         await self._tell("MESSAGE_CREATE", self.world.of_guild(starter))
+        return thread
+
+    async def _start_alone(self, request: web.Request, body: Payload) -> Payload:
+        """Start a thread without a message, or a post in a forum, whose first message has the thread's id."""
+        channel = self._channel(request)
+        in_forum = channel["type"] == FORUM
+        if channel["type"] not in {0, 5, FORUM}:
+            raise Refused(400, 50024, "Cannot execute action on this channel type")
+        fits = "message" in body if in_forum else body.get("type") == (10 if channel["type"] == 5 else 11)
+        if not fits or not 1 <= len(body["name"]) <= 100:
+            raise Refused(400, 50035, "Invalid Form Body")
+        known = {tag["id"] for tag in channel.get("available_tags", ())}
+        chosen = [str(tag) for tag in body.get("applied_tags", ())]
+        if not known >= {*chosen} or (channel.get("flags", 0) & REQUIRE_TAG and not chosen):
+            raise Refused(400, 40067, "A tag is required to create a forum post in this channel")
+        thread = self.world.start_thread(channel["id"], self.world.new_id(), body["name"], body.get("type", 11))
+        if in_forum:
+            _check_shown(body["message"])
+            thread["applied_tags"] = chosen
+        await self._tell("THREAD_CREATE", {**thread, "newly_created": True})
+        if in_forum:
+            shown = {"flags": body["message"].get("flags", 0)}
+            message = self.world.message(thread["id"], BOT, body["message"]["content"], id=thread["id"], **shown)
+            await self._tell("MESSAGE_CREATE", self.world.of_guild(message))
+            return {**thread, "message": message}
         return thread
 
     async def _react(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature

@@ -13,6 +13,7 @@ from typing import Any
 from agent.ports.clock import Clock
 from tests.fakes.slack_agent import Agents
 from tests.fakes.slack_blocks import message_problems, problems
+from tests.fakes.slack_channels import ChannelHeaders
 from tests.fakes.slack_faults import Refusal
 from tests.fakes.slack_streams import Streams
 from tests.fakes.slack_things import (
@@ -48,6 +49,11 @@ PER_MINUTE = {
     "reactions.remove": 50,
     "pins.add": 20,
     "pins.remove": 20,
+    "conversations.setTopic": 20,
+    "conversations.setPurpose": 20,
+    "bookmarks.add": 20,
+    "bookmarks.list": 50,
+    "bookmarks.remove": 20,
     "team.preferences.list": 50,
     "assistant.threads.setSuggestedPrompts": 100,
     "views.publish": 100,
@@ -113,7 +119,9 @@ class Workspace:
         self.per_minute = dict(PER_MINUTE)
         self._recent: dict[str, deque[float]] = defaultdict(deque)
         self._tokens: dict[str, tuple[float, float]] = {}
+        self.headers = ChannelHeaders(self._member_of)
         self._methods: Mapping[str, Callable[[Object], Object]] = {
+            **self.headers.methods,
             "chat.postMessage": self._post,
             "chat.update": self._update,
             "chat.startStream": self._start_stream,

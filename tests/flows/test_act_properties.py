@@ -29,8 +29,10 @@ from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
 
 ROUNDS = 40
-RIGHTS = (ActRight.POST, ActRight.POLL, ActRight.REACT, ActRight.PIN)
-WRITES = (ActRight.POST, ActRight.POLL)
+RIGHTS = (ActRight.POST, ActRight.POLL, ActRight.REACT, ActRight.PIN, ActRight.THREAD, ActRight.TOPIC)
+SLACK_RIGHTS = (*RIGHTS, ActRight.BOOKMARK)
+CHANNELS = (ActRight.TOPIC, ActRight.BOOKMARK)  # Of a channel, not of a message
+WRITES = (ActRight.POST, ActRight.POLL, ActRight.THREAD)
 
 
 async def taken(hands: Hands, link: str, right: ActRight, person: str, *, replies: bool) -> bool:
@@ -39,7 +41,7 @@ async def taken(hands: Hands, link: str, right: ActRight, person: str, *, replie
         Person(person, "who"), Place(PersonAudience(person)), "c", 1, datetime(2026, 1, 1, tzinfo=UTC)
     )
     try:
-        if right in WRITES and not replies:
+        if right in CHANNELS or (right in WRITES and not replies):
             target = await hands.find(link.rpartition("/")[0], right, context)
         else:
             target = await hands.find_message(link, right, context)
@@ -74,25 +76,31 @@ def could_in_slack(state: Workspace, channel: str, user: str, right: ActRight, *
         return False
     if place.facts.get("is_archived") or BOT_USER not in place.members:
         return False
-    if right is ActRight.PIN:
-        return rank(facts) > 0
-    if right not in WRITES:
+    if right in {ActRight.PIN, *CHANNELS} and rank(facts) == 0:
+        return False
+    if right not in {*WRITES, *CHANNELS}:
         return True
-    if place.facts.get("is_read_only") or place.facts.get("is_non_threadable" if replies else "is_thread_only"):
+    general = state.preferences["who_can_post_general"] if place.facts.get("is_general") else "ra"
+    if place.facts.get("is_read_only") or rank(facts) < RANKS.get(general, 9):
+        return False
+    replying = {replies, True} if right is ActRight.THREAD else {replies and right not in CHANNELS}
+    return all(writes_in_slack(place.facts, user, facts, replies=one) for one in replying)
+
+
+def writes_in_slack(place: Mapping[str, Any], user: str, facts: Mapping[str, Any], *, replies: bool) -> bool:
+    if place.get("is_non_threadable" if replies else "is_thread_only"):
         return False
     name = "threads_restricted_to" if replies else "posting_restricted_to"
-    limit = place.facts.get("properties", {}).get(name, {"type": [], "user": []})
+    limit = place.get("properties", {}).get(name, {"type": [], "user": []})
     is_free = not limit["type"] and not limit["user"]
-    is_among = user in limit["user"] or any(rank(facts) >= RANKS.get(kind, 9) for kind in limit["type"])
-    general = state.preferences["who_can_post_general"] if place.facts.get("is_general") else "ra"
-    return (is_free or is_among) and rank(facts) >= RANKS.get(general, 9)
+    return is_free or user in limit["user"] or any(rank(facts) >= RANKS.get(kind, 9) for kind in limit["type"])
 
 
 def shuffled_channel(state: Workspace, channel: str, users: list[str], random: Random) -> None:
     place = state.channels[channel]
     place.members = {user for user in [*users, BOT_USER] if random.random() < 0.8}
     flags = ("is_archived", "is_read_only", "is_thread_only", "is_non_threadable", "is_general")
-    place.facts = {"name": place.facts["name"], **{flag: random.random() < 0.12 for flag in flags}}
+    place.facts = {"name": place.facts["name"], **{flag: random.random() < 0.06 for flag in flags}}
     kinds = random.choice([[], ["ra"], ["regular"], ["admin"], ["owner"], ["odd"], []])
     listed = random.choice([[], [random.choice(users)], []])
     name = random.choice(["posting_restricted_to", "threads_restricted_to"])
@@ -112,7 +120,7 @@ async def test_in_slack_nothing_is_done_that_the_asker_could_not_do(seed: int) -
         async with serving_slack(slack, host):
             hands = host.platforms.hands[f"slack:{TEAM}"]
             for _ in range(ROUNDS):
-                channel, user, right = random.choice(channels), random.choice(users), random.choice(RIGHTS)
+                channel, user, right = random.choice(channels), random.choice(users), random.choice(SLACK_RIGHTS)
                 shuffled_channel(state, channel, users, random)
                 state.preferences["who_can_post_general"] = random.choice(["ra", "regular", "admin", "odd"])
                 link = f"https://fake.slack.com/archives/{channel}/p{messages[channel].ts.replace('.', '')}"
@@ -126,8 +134,16 @@ async def test_in_slack_nothing_is_done_that_the_asker_could_not_do(seed: int) -
 # Discord: members with random roles, time-outs and screening, in channels with random overwrites.
 
 SEND, REACT, HISTORY, PIN, POLLS, ADMIN = 1 << 11, 1 << 6, 1 << 16, 1 << 51, 1 << 49, 1 << 3
-NEEDED = {ActRight.POST: SEND, ActRight.POLL: SEND | POLLS, ActRight.REACT: REACT, ActRight.PIN: PIN}
-BITS = (VIEW, SEND, REACT, HISTORY, PIN, POLLS)
+MANAGE, START, IN_THREADS = 1 << 4, 1 << 35, 1 << 38
+NEEDED = {
+    ActRight.POST: SEND,
+    ActRight.POLL: SEND | POLLS,
+    ActRight.REACT: REACT,
+    ActRight.PIN: PIN,
+    ActRight.THREAD: START | IN_THREADS,
+    ActRight.TOPIC: MANAGE,
+}
+BITS = (VIEW, SEND, REACT, HISTORY, PIN, POLLS, MANAGE, START, IN_THREADS)
 
 
 def permissions(world: World, channel: Payload, person: str, roles: list[str], granted: Mapping[str, int]) -> int:
@@ -154,8 +170,8 @@ def permissions(world: World, channel: Payload, person: str, roles: list[str], g
     return base
 
 
-def some(random: Random) -> str:
-    return str(sum(bit for bit in BITS if random.random() < 0.3))
+def some(random: Random, share: float) -> str:
+    return str(sum(bit for bit in BITS if random.random() < share))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -164,11 +180,12 @@ async def test_on_discord_nothing_is_done_that_the_asker_could_not_do(seed: int)
     async with running_discord(clock, window_s=WINDOW_S, allowance=10_000) as fake:
         world, roles, people = fake.world, ["81", "82"], [ANN, BO]
         world.everyone_may = str(sum(bit for bit in BITS if random.random() < 0.8) | VIEW)
+        world.bot_may = str(int(world.bot_may) | sum(BITS))
         for number in range(6):
             channel = world.open_channel(str(100 + number), f"place{number}")
             for who, kind in ((GUILD, 0), ("81", 0), (BO, 1), (BOT, 1)):
                 if random.random() < 0.5:
-                    allow, deny = some(random), some(random)
+                    allow, deny = some(random, 0.3), some(random, 0.15)
                     deny = str(int(deny) & ~int(allow))
                     channel["permission_overwrites"].append({"id": who, "type": kind, "allow": allow, "deny": deny})
             channel["rate_limit_per_user"] = random.choice([0, 0, 0, 30])

@@ -36,8 +36,8 @@ from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import turns_host
 
 ME = f"<@{BOT}>"
-PIER = "25"
-SEND, REACT, PIN, POLLS = 1 << 11, 1 << 6, 1 << 51, 1 << 49
+PIER, FORUM = "25", "26"
+SEND, REACT, PIN, POLLS, MANAGE = 1 << 11, 1 << 6, 1 << 51, 1 << 49, 1 << 4
 UNASKED = read_rows("* * * yes")[0]
 ON = ActSettings(mode=ActMode.ON)
 
@@ -148,6 +148,72 @@ async def test_replies_reactions_and_pins_reach_the_message_that_is_meant() -> N
         await talk.fake.dispatch("THREAD_CREATE", {**thread, "newly_created": True})
         await talk.ask("say so there", call("post_message", where=root["id"], text="I bring it."))
         assert talk.posts(root["id"]) == ["I bring it."]
+
+
+async def test_threads_start_alone_below_a_message_and_as_a_post_in_a_forum() -> None:
+    async with talking() as talk:
+        await talk.fake.dispatch("CHANNEL_CREATE", forum(talk))
+        await talk.ask("start one", call("create_thread", where="#pier", title="Cake", text="Who brings it?"))
+        thread = next(one for one in talk.fake.world.channels.values() if one["name"] == "Cake")
+        assert (thread["parent_id"], talk.posts(thread["id"])) == (PIER, ["Who brings it?"])
+        link = f"https://discord.com/channels/{GUILD}/{thread['id']}"
+        assert talk.result == act_texts.STARTED.format(link=link)
+        assert [one.text for _, one in talk.store.messages if "Cake" in one.text] == ["**Cake**\n\nWho brings it?"]
+        asked = await talk.fake.say(ANN, "Lunch?", PIER)
+        below = call("create_thread", message=talk.link(asked), title="Where", text="Inside.")
+        await talk.ask("below it", below)
+        assert talk.posts(asked["id"]) == ["Inside."]
+        asked["flags"] = 1 << 5  # Discord marks a message that has a thread
+        await talk.ask("below it", below)
+        assert talk.result == platforms_texts.ACT_HAS_THREAD
+        post = {"where": FORUM, "title": "How old?", "text": "Is the boat old?"}
+        await talk.ask("ask the forum", call("create_thread", **post))
+        assert talk.result == platforms_texts.ACT_TAG
+        await talk.ask("ask the forum", call("create_thread", **post, tag="Staff"))
+        assert talk.result == platforms_texts.ACT_TAG, "a moderated tag"
+        await talk.ask("ask the forum", call("create_thread", **post, tag="boats"))
+        post = next(one for one in talk.fake.world.channels.values() if one["name"] == "How old?")
+        assert (post["parent_id"], post["applied_tags"]) == (FORUM, ["61"])
+        assert talk.posts(post["id"]) == ["Is the boat old?"]
+
+
+async def test_a_thread_whose_answer_was_lost_is_not_started_again() -> None:
+    async with talking() as talk:
+        talk.fake.rest.fail("POST", f"/channels/{PIER}/threads", 502, lost=True)
+        await talk.ask("start one", call("create_thread", where="#pier", title="Cake", text="Who brings it?"))
+        assert talk.result == platforms_texts.ACT_UNSURE
+        assert len([one for one in talk.fake.world.channels.values() if one["name"] == "Cake"]) == 1
+        asked = await talk.fake.say(ANN, "Lunch?", PIER)
+        talk.fake.rest.fail("POST", f"/messages/{asked['id']}/threads", 502, lost=True)
+        await talk.ask("below it", call("create_thread", message=talk.link(asked), title="Where", text="Inside."))
+        assert talk.posts(asked["id"]) == ["Inside."]
+
+
+async def test_a_topic_is_set_for_who_manages_the_channel_when_they_press() -> None:
+    topic = call("set_topic", where="#pier", topic="Boats")
+    async with talking(rows=()) as talk:
+        pier = talk.fake.world.channels[PIER]
+        talk.fake.world.bot_may = str(int(talk.fake.world.bot_may) | MANAGE)
+        managers = [{"id": who, "type": 1, "allow": str(MANAGE), "deny": "0"} for who in (BO, BOT)]
+        pier["permission_overwrites"] = managers
+        await talk.fake.dispatch("CHANNEL_UPDATE", pier)
+        await talk.ask("set it", topic)
+        await talk.allow()
+        assert (talk.result, pier["topic"]) == (act_texts.TOPIC_SET, "Boats")
+        await talk.ask("set it", call("set_topic", where="#pier", topic="Cake"))
+        pier["permission_overwrites"] = managers[1:]
+        await talk.fake.dispatch("CHANNEL_UPDATE", pier)
+        await talk.allow()
+        assert (talk.result, pier["topic"]) == (platforms_texts.ACT_NO_RIGHT, "Boats")
+
+
+def forum(talk: Talk) -> Payload:
+    """Open a forum whose posts need a tag: one for everyone, and one for moderators."""
+    channel = talk.fake.world.open_channel(FORUM, "questions", 15)
+    tags = [{"id": "61", "name": "Boats", "moderated": False}, {"id": "62", "name": "Staff", "moderated": True}]
+    channel["available_tags"] = [{**tag, "emoji_id": None, "emoji_name": None} for tag in tags]
+    channel["flags"] = 1 << 4
+    return channel
 
 
 Change: TypeAlias = Callable[[Talk], Payload | None]

@@ -165,6 +165,84 @@ async def test_replies_reactions_and_pins_reach_the_message_that_is_meant() -> N
         assert talk.slack.state.pins[TEAM] == []
 
 
+async def test_a_thread_starts_alone_or_below_a_message_and_can_be_deleted() -> None:
+    async with talking() as talk:
+        await talk.ask("start one", call("create_thread", where="#team", title="Cake", text="Who brings it?"))
+        root, first = talk.posts(TEAM)
+        assert (root.text, root.thread_ts, first.text, first.thread_ts) == ("**Cake**", "", "Who brings it?", root.ts)
+        assert talk.result == act_texts.STARTED.format(link=talk.link(root))
+        assert talk.stored(TEAM)[1:] == ["**Cake**\n\nWho brings it?"]
+        asked = talk.slack.state.write(BOB, TEAM, "Lunch?")
+        await talk.ask("below it", call("create_thread", message=talk.link(asked), title="Where", text="Inside."))
+        assert (talk.posts(TEAM)[-1].text, talk.posts(TEAM)[-1].thread_ts) == ("**Where**\n\nInside.", asked.ts)
+        await talk.ask("delete it", call("delete_post", message=talk.link(root)))
+        await talk.decide(tool_texts.ALLOW_ONCE)
+        assert [one.thread_ts for one in talk.posts(TEAM)] == [asked.ts]
+
+
+async def test_topics_and_bookmarks_are_set_for_members_and_mention_nobody() -> None:
+    async with talking() as talk:
+        facts, bookmarks = talk.slack.state.channels[TEAM].facts, talk.slack.state.headers.bookmarks
+        await talk.ask("set it", call("set_topic", where="#team", topic="Lunch & cake\n<!channel>"))
+        assert facts["topic"]["value"] == "Lunch &amp; cake ‹!channel&gt;"
+        await talk.ask("set it", call("set_topic", where="#team", topic="About food", description=True))
+        assert facts["purpose"]["value"] == "About food"
+        await talk.ask("set it", call("set_topic", where="#team", topic="x" * 251))
+        assert talk.result == platforms_texts.ACT_TOPIC_LONG.format(most=250)
+        plan = {"where": "#team", "title": "Plan", "link": "https://docs.example.com/plan"}
+        for _ in range(2):
+            await talk.ask("bookmark it", call("add_bookmark", **plan))
+        (bookmark,) = bookmarks[TEAM]
+        assert (bookmark["title"], bookmark["link"]) == ("Plan (docs.example.com)", plan["link"])
+        await talk.ask("bookmark it", call("add_bookmark", **{**plan, "link": "javascript:alert(1)"}))
+        assert talk.result == act_texts.NO_ADDRESS
+        await talk.ask("remove it", call("remove_bookmark", where="#team", bookmark="Plan"))
+        assert talk.result == platforms_texts.ACT_NO_BOOKMARK.format(count=0)
+        await talk.ask("remove it", call("remove_bookmark", where="#team", bookmark=plan["link"]))
+        assert bookmarks[TEAM] == []
+
+
+async def test_who_may_do_less_between_the_question_and_the_press_changes_no_topic_bookmark_or_thread() -> None:
+    acts = (
+        call("set_topic", where=TEAM, topic="Lunch"),
+        call("add_bookmark", where=TEAM, title="Plan", link="https://example.com"),
+        call("create_thread", where=TEAM, title="Cake", text="Who?"),
+    )
+    changes = (guest, restricted, threads_restricted)
+    async with talking(rows=()) as talk:
+        for act, change in zip(acts, changes, strict=True):
+            await talk.ask("do it", act)
+            change(talk)
+            await talk.decide(tool_texts.ALLOW_ONCE)
+            assert talk.result == platforms_texts.ACT_NO_RIGHT
+            talk.slack.state.users[ANN].facts.clear()
+            talk.slack.state.channels[TEAM].facts["properties"] = {}
+            talk.slack.state.ephemerals.clear()
+        assert "topic" not in talk.slack.state.channels[TEAM].facts
+        assert not talk.slack.state.headers.bookmarks
+        assert not talk.posts(TEAM)
+
+
+async def test_private_words_reach_no_topic_bookmark_or_thread_elsewhere() -> None:
+    async with talking() as talk:
+        for act in (
+            call("set_topic", where="#team", topic="The boat is blue."),
+            call("add_bookmark", where="#team", title="Boat", link="https://example.com/?colour=blue"),
+            call("create_thread", where="#team", title="Boat", text="It is blue."),
+        ):
+            await talk.ask("tell them what colour my boat has", act, channel=DM)
+            assert talk.result == act_texts.OTHER_READERS.format(name="#team")
+        assert not talk.posts(TEAM)
+
+
+def guest(talk: Talk) -> None:
+    talk.slack.state.users[ANN].facts["is_restricted"] = True
+
+
+def threads_restricted(talk: Talk) -> None:
+    talk.slack.state.channels[TEAM].facts["properties"] = {"threads_restricted_to": {"type": ["admin"], "user": []}}
+
+
 def left(talk: Talk) -> None:
     talk.slack.state.channels[TEAM].members.discard(ANN)
 

@@ -7,6 +7,9 @@ Rules
 - In slow mode nobody knows when a person may write next: only people whom it does not bind have something posted.
 - A server may require a verification before members write. One who has a role, or who asked by a message there, has it.
 - Each message has a nonce, made of the call's name. If Discord does not answer, it is sent again with the same one.
+- A thread below a message can be started once. One without a message, and a post in a forum, has no nonce: it is asked
+  for once, and if Discord does not answer, whether it was started is not known.
+- A moderated tag of a forum takes a right over others' posts, so that it is not used.
 """
 
 import asyncio
@@ -20,7 +23,7 @@ import discord
 
 from agent.errors import ToolError
 from agent.memory.attribution import stated
-from agent.ports.acting import ActRight, ActTarget, NewPoll, Posted
+from agent.ports.acting import ActRight, ActTarget, NewPoll, NewThread, Posted
 from agent.ports.acts import Poll
 from agent.ports.tools import ToolContext
 from bot.chat.reply.split import pages
@@ -32,9 +35,9 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import decode_address, place_of_page
 from bot.platforms.discord.markup import message_links
 from bot.platforms.discord.objects import channel_place
-from bot.platforms.discord.options import PERMISSIONS
+from bot.platforms.discord.options import MANAGERS_GIVE, PERMISSIONS
 from bot.platforms.discord.places import UNREADABLE, Readable, known_as
-from bot.platforms.discord.rest import Rest
+from bot.platforms.discord.rest import NoThread, Rest
 from bot.platforms.discord.surface import NONCE_BYTES, PAGE_CHARS, TABLE_WIDTH
 from bot.platforms.emoji import emoji_character
 
@@ -42,14 +45,19 @@ MENTION_CHARS: Final = 24  # By which a mention may be longer than the name in i
 # Discord's limits of a poll's texts.
 QUESTION_CHARS: Final = 300
 OPTION_CHARS: Final = 55
+MAX_TITLE: Final = 100
+MAX_TOPIC: Final = 1_024
 PATIENCE_S: Final = 45.0  # For one rate limit
 
-_WRITES: Final = frozenset({ActRight.POST, ActRight.POLL})
+_TITLES: Final = {**PERMISSIONS, **MANAGERS_GIVE}
+_WRITES: Final = frozenset({ActRight.POST, ActRight.POLL, ActRight.THREAD})  # What slow mode binds
+_ALSO_ARCHIVED: Final = frozenset({ActRight.POST, ActRight.POLL})  # What opens an archived thread again
+_IN_FORUMS: Final = frozenset({ActRight.THREAD, ActRight.TOPIC})
 _Writable: TypeAlias = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
 _T = TypeVar("_T")
 
 
-def needed(right: ActRight, *, in_thread: bool) -> tuple[str, ...]:
+def needed(right: ActRight, *, in_thread: bool = False, in_forum: bool = False) -> tuple[str, ...]:
     """Return discord.py's names of the permissions for this, beside reading the channel. Pure."""
     match right:
         case ActRight.POST:
@@ -62,11 +70,18 @@ def needed(right: ActRight, *, in_thread: bool) -> tuple[str, ...]:
             return ("pin_messages",)
         case ActRight.CHANGE:
             return ()
+        case ActRight.THREAD:
+            # Discord: in a forum the right to write messages is the one to start posts.
+            return ("send_messages" if in_forum else "create_public_threads", "send_messages_in_threads")
+        case ActRight.TOPIC:
+            return ("manage_channels",)
+        case ActRight.BOOKMARK:
+            raise AssertionError
         case _:
             assert_never(right)
 
 
-def is_bound_by_slowmode(channel: _Writable, granted: discord.Permissions) -> bool:
+def is_bound_by_slowmode(channel: Readable, granted: discord.Permissions) -> bool:
     is_free = granted.bypass_slowmode or granted.manage_messages or granted.manage_channels or granted.manage_threads
     return channel.slowmode_delay > 0 and not is_free
 
@@ -77,6 +92,15 @@ class DiscordHands:
     connection: Connection
     reader: DiscordChannelReader
     counts_polls: bool = True
+    bookmarks: None = None
+
+    @property
+    def threads(self) -> "DiscordHands":
+        return self
+
+    @property
+    def topics(self) -> "DiscordHands":
+        return self
 
     async def find(self, where: str, right: ActRight, context: ToolContext) -> ActTarget:
         channel, _ = await self.reader.readable(where, context)
@@ -101,17 +125,21 @@ class DiscordHands:
         """Return the channel as a target, if the person may do this there now. Raises ToolError."""
         if channel is None:
             raise ToolError(platforms_texts.ACT_NOT_FOUND, ours=True)
-        if isinstance(channel, discord.ForumChannel):
+        in_forum = isinstance(channel, discord.ForumChannel)
+        if in_forum and right not in _IN_FORUMS:
             raise ToolError(platforms_texts.ACT_NO_CHANNEL, ours=True)
+        if right in _IN_FORUMS and not isinstance(channel, discord.TextChannel | discord.ForumChannel):
+            is_topic = right is ActRight.TOPIC
+            raise ToolError(platforms_texts.ACT_NO_TOPIC if is_topic else platforms_texts.ACT_NO_THREADS, ours=True)
         in_thread = isinstance(channel, discord.Thread)
-        if in_thread and (channel.locked or (channel.archived and right not in _WRITES)):
+        if in_thread and (channel.locked or (channel.archived and right not in _ALSO_ARCHIVED)):
             raise ToolError(platforms_texts.ACT_ARCHIVED, ours=True)
         member = await self._member(channel, context)
         theirs, ours = channel.permissions_for(member), channel.permissions_for(channel.guild.me)
-        names = ("view_channel", "read_message_history", *needed(right, in_thread=in_thread))
+        names = ("view_channel", "read_message_history", *needed(right, in_thread=in_thread, in_forum=in_forum))
         if not all(getattr(theirs, name) for name in names):
             raise ToolError(platforms_texts.ACT_NO_RIGHT, ours=True)
-        if missing := [PERMISSIONS[name].title for name in names if not getattr(ours, name)]:
+        if missing := [_TITLES[name].title for name in names if not getattr(ours, name)]:
             raise ToolError(platforms_texts.ACT_BOT_LACKS.format(missing=", ".join(missing)), ours=True)
         if right in _WRITES and is_bound_by_slowmode(channel, theirs):
             raise ToolError(platforms_texts.ACT_SLOWMODE, ours=True)
@@ -124,7 +152,7 @@ class DiscordHands:
             thread=str(channel.id) if in_thread else "",
         )
 
-    async def _member(self, channel: _Writable, context: ToolContext) -> discord.Member:
+    async def _member(self, channel: Readable, context: ToolContext) -> discord.Member:
         """Return the person as a member of the server now. Raises ToolError for one who may write nowhere there."""
         number = context.person.id.removeprefix(known_as(""))
         try:
@@ -184,13 +212,61 @@ class DiscordHands:
                     raise
                 return Posted(tuple(posted), link, str(error))
             posted.append(f"{where}/{id_}")
-            link = link or self._link(where, id_)
+            link = link or self._link(target, where, id_)
         return Posted(tuple(posted), link)
 
-    def _link(self, channel: str, message: str) -> str:
-        found = self.client.get_channel(int(channel))
+    def _link(self, target: ActTarget, *path: str) -> str:
+        found = self.client.get_channel(int(target.channel))
         guild = found.guild.id if isinstance(found, Readable) else "@me"
-        return f"https://discord.com/channels/{guild}/{channel}/{message}"
+        return "/".join(["https://discord.com/channels", str(guild), *path])
+
+    async def start_thread(
+        self,
+        target: ActTarget,
+        thread: NewThread,
+        messages: Sequence[str],
+        mentioned: Mapping[str, str],
+        key: str,
+        context: ToolContext,
+    ) -> Posted:
+        if len(thread.title) > MAX_TITLE:
+            raise ToolError(platforms_texts.ACT_TITLE_LONG.format(most=MAX_TITLE), ours=True)
+        channel = self.client.get_channel(int(target.channel))
+        if isinstance(channel, discord.ForumChannel):
+            text, ids = _with_mentions(messages[0], mentioned)
+            title, tags = thread.title, _tags(channel, thread.tag)
+            id_ = await self._call(lambda rest: rest.start_post(target.channel, title, text, tags, ids), again=False)
+            begun, left = (f"{id_}/{id_}",), messages[1:]
+        else:
+            if thread.tag:
+                raise ToolError(platforms_texts.ACT_NO_TAGS, ours=True)
+            id_, begun, left = await self._start_thread(target, thread.title, channel), (), messages
+        started = Posted(begun, self._link(target, id_))
+        if not left:
+            return started
+        try:
+            posted = await self.post(replace(target, thread=id_, message=""), left, mentioned, key, context)
+        except ToolError as error:
+            return replace(started, missing=str(error))
+        return Posted((*begun, *posted.pages), started.link, posted.missing)
+
+    async def _start_thread(self, target: ActTarget, title: str, channel: object) -> str:
+        """Start a thread of a text channel that nobody has started; return its id."""
+        if not target.message:
+            announces = isinstance(channel, discord.TextChannel) and channel.is_news()
+            return await self._call(
+                lambda rest: rest.start_thread_alone(target.channel, title, announces=announces), again=False
+            )
+        if await self._call(lambda rest: rest.has_thread(target.channel, target.message)):
+            raise ToolError(platforms_texts.ACT_HAS_THREAD, ours=True)
+        return await self._call(lambda rest: rest.start_thread(target.channel, target.message, title))
+
+    async def set_topic(self, target: ActTarget, topic: str, *, description: bool) -> None:
+        if description:
+            raise ToolError(platforms_texts.ACT_NO_DESCRIPTION, ours=True)
+        if len(topic) > MAX_TOPIC:
+            raise ToolError(platforms_texts.ACT_TOPIC_LONG.format(most=MAX_TOPIC), ours=True)
+        await self._call(lambda rest: rest.set_topic(target.channel, topic))
 
     async def _sent(self, channel: str, text: str, nonce: str, replied: str, mentions: str) -> str:
         async def send(rest: Rest) -> str:
@@ -206,7 +282,7 @@ class DiscordHands:
         where, nonce = target.thread or target.channel, _nonce(key, context)
         asked = partial(_send_poll, where=where, poll=poll, nonce=nonce, replied=target.message)
         id_ = await self._call(asked)
-        return Posted((f"{where}/{id_}",), self._link(where, id_))
+        return Posted((f"{where}/{id_}",), self._link(target, where, id_))
 
     async def end_poll(self, target: ActTarget, poll: Poll | None) -> None:  # noqa: ARG002 -- Discord counts the votes
         await self._call(lambda rest: rest.end_poll(target.thread or target.channel, target.message))
@@ -236,13 +312,13 @@ class DiscordHands:
     async def pin(self, target: ActTarget, *, on: bool) -> None:
         await self._call(lambda rest: rest.pin(target.thread or target.channel, target.message, on=on))
 
-    async def _call(self, call: Callable[[Rest], Awaitable[_T]]) -> _T:
-        """Make a call that has the same effect twice as once: once more after a rate limit, and without an answer. A
-        call that began is never cancelled, as discord.py would miscount it. Raises ToolError.
+    async def _call(self, call: Callable[[Rest], Awaitable[_T]], *, again: bool = True) -> _T:
+        """Make a call, once more after a rate limit, and without an answer if it has the same effect twice as once
+        (`again`). A call that began is never cancelled, as discord.py would miscount it. Raises ToolError.
         """
-        return await asyncio.shield(asyncio.ensure_future(self._tried(call)))
+        return await asyncio.shield(asyncio.ensure_future(self._tried(call, again=again)))
 
-    async def _tried(self, call: Callable[[Rest], Awaitable[_T]]) -> _T:
+    async def _tried(self, call: Callable[[Rest], Awaitable[_T]], *, again: bool) -> _T:
         for is_last in (False, True):
             try:
                 return await call(await self.connection.rest())
@@ -250,12 +326,20 @@ class DiscordHands:
                 if is_last or limited.retry_after_s > PATIENCE_S:
                     raise ToolError(platforms_texts.ACT_BUSY, ours=True) from limited
                 await self.connection.clock.sleep(limited.retry_after_s)
-            except (PageGone, PageLocked, PageInvalid) as refused:
+            except (PageGone, PageLocked, PageInvalid, NoThread) as refused:
                 raise ToolError(platforms_texts.ACT_REFUSED.format(code=refused), ours=True) from refused
             except PageUnsent as unsent:
-                if is_last:
+                if is_last or not again:
                     raise ToolError(platforms_texts.ACT_UNSURE, ours=True) from unsent
         raise AssertionError
+
+
+def _tags(forum: discord.ForumChannel, name: str) -> Sequence[str]:
+    """Return the ids of the tags of a new post. Raises ToolError where it needs another one."""
+    found = [tag for tag in forum.available_tags if tag.name.casefold() == name.casefold() and not tag.moderated]
+    if (name or forum.flags.require_tag) and not found:
+        raise ToolError(platforms_texts.ACT_TAG, ours=True)
+    return [str(tag.id) for tag in found[:1]]
 
 
 def _nonce(name: str, context: ToolContext) -> str:

@@ -9,6 +9,8 @@ Rules
 - While requests are left, a request is sent. Else it waits for the reset for at most `wait_at_most` seconds, and raises
   discord.RateLimited, with the time to wait, where that would take longer.
 - A response is returned at once.
+- The library repeats a request that a server of Discord's failed to answer. `sent_once` is for one with another effect
+  twice than once.
 - After a lost connection the gateway is tried again every few seconds.
 """
 # ruff: noqa: ANN401 -- the library's own types of what is overridden here
@@ -17,6 +19,7 @@ import asyncio
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Literal, cast
 
@@ -51,6 +54,28 @@ def wait_at_most(seconds: float) -> Generator[None]:
         yield
     finally:
         _limit_wait.reset(token)
+
+
+class SentBefore(aiohttp.ClientError):
+    """A request may have taken effect already, and is not sent again."""
+
+
+def sent_once() -> tuple[aiohttp.ClientMiddlewareType, ...]:
+    """Return the `middlewares` of a request that the library does not repeat, except after a rate limit: it raises
+    SentBefore instead.
+    """
+    sent = False
+
+    async def send(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        nonlocal sent
+        if sent:
+            raise SentBefore
+        sent = True
+        response = await handler(request)
+        sent = response.status != HTTPStatus.TOO_MANY_REQUESTS
+        return response
+
+    return (send,)
 
 
 class _Bucket(Ratelimit):

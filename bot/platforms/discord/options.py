@@ -84,6 +84,8 @@ PERMISSIONS: Final[Mapping[str, Permission]] = {
     "pin_messages": Permission("Pin Messages", 1 << 51),
     "send_polls": Permission("Create Polls", 1 << 49),
 }
+# What acts need too, and no link asks for, because it allows much more: managers give it in single channels.
+MANAGERS_GIVE: Final[Mapping[str, Permission]] = {"manage_channels": Permission("Manage Channels", 1 << 4)}
 
 
 class DiscordFeature(StrEnum):
@@ -98,7 +100,7 @@ class DiscordFeature(StrEnum):
     COMMANDS = "commands"
     """Slash commands, and the context menus of messages."""
     ACTS = "acts"
-    """Posts, reactions and pins for the person who asks."""
+    """Posts, reactions, threads and the like for the person who asks."""
     MARKS = "marks"
     """Reactions of the bot on questions."""
 
@@ -122,6 +124,8 @@ _PERMISSIONS_OF: Final[Mapping[DiscordFeature, tuple[str, ...]]] = {
         "add_reactions",
         "pin_messages",
         "send_polls",
+        "create_public_threads",
+        "send_messages_in_threads",
     ),
     DiscordFeature.MARKS: ("read_message_history", "add_reactions"),
 }

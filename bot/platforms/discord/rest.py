@@ -21,11 +21,13 @@ from bot.chat.reply.surface import (
 )
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.buttons import NONE, Components
-from bot.platforms.discord.http_client import wait_at_most
+from bot.platforms.discord.http_client import sent_once, wait_at_most
 
 SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
+HAS_THREAD = 1 << 5
 IS_COMPONENTS_V2 = 1 << 15
+ANNOUNCEMENT_THREAD, PUBLIC_THREAD = 10, 11  # Types of channels
 
 ARCHIVE_MINUTES = 1440  # A thread leaves the channel list after a day without messages; a new message brings it back
 
@@ -54,6 +56,8 @@ THREAD_S = 5.0  # The deadline for starting a thread: an answer can also be show
 _MESSAGES = "/channels/{channel_id}/messages"
 _MESSAGE = f"{_MESSAGES}/{{message_id}}"
 _REACTION = f"{_MESSAGE}/reactions/{{emoji}}/@me"
+_CHANNEL = "/channels/{channel_id}"
+_THREADS = f"{_CHANNEL}/threads"
 _PIN = f"{_MESSAGES}/pins/{{message_id}}"
 _END_POLL = "/channels/{channel_id}/polls/{message_id}/expire"
 _WEBHOOK = "/webhooks/{webhook_id}/{webhook_token}"
@@ -189,15 +193,44 @@ class Rest:
 
     async def rename_thread(self, thread: str, name: str) -> None:
         """Rename a thread that the bot started; an archived one stays archived. Other channels are left unchanged."""
-        path = "/channels/{channel_id}"
-        channel = await self._request("GET", path, None, channel_id=thread)
+        channel = await self._request("GET", _CHANNEL, None, channel_id=thread)
         if str(channel.get("owner_id")) not in self._author_ids or "thread_metadata" not in channel:
             return
         archived = channel["thread_metadata"].get("archived", False)
         unarchive = {"archived": False} if archived else {}  # Discord does not change an archived thread
-        await self._call("PATCH", path, {"name": name, **unarchive}, channel_id=thread)
+        await self._call("PATCH", _CHANNEL, {"name": name, **unarchive}, channel_id=thread)
         if archived:
-            await self._call("PATCH", path, {"archived": True}, channel_id=thread)
+            await self._call("PATCH", _CHANNEL, {"archived": True}, channel_id=thread)
+
+    async def has_thread(self, channel: str, message: str) -> bool:
+        """Return whether a thread was started from this message."""
+        found = await self._request("GET", _MESSAGE, None, channel_id=channel, message_id=message)
+        return bool(found.get("thread")) or bool(int(found.get("flags") or 0) & HAS_THREAD)
+
+    async def start_thread_alone(self, channel: str, name: str, *, announces: bool) -> str:
+        """Start a public thread from no message; return its id. `announces`: in an announcement channel. The request
+        is sent once: after PageUnsent it may have taken effect.
+        """
+        kind = ANNOUNCEMENT_THREAD if announces else PUBLIC_THREAD
+        return await self._start(channel, {"name": name, "type": kind})
+
+    async def start_post(self, forum: str, name: str, text: str, tags: Sequence[str], mentions: str) -> str:
+        """Start a post in a forum; return its id, which is also that of its first message. `tags`: ids. `mentions`: as
+        for `send`. The request is sent once: after PageUnsent it may have taken effect.
+        """
+        message = _body(text)
+        if mentions:
+            message["allowed_mentions"] = NO_PINGS | {"users": mentions.split(",")}
+        return await self._start(
+            forum, {"name": name, "message": message} | ({"applied_tags": [*tags]} if tags else {})
+        )
+
+    async def _start(self, channel: str, about: Payload) -> str:
+        body = about | {"auto_archive_duration": ARCHIVE_MINUTES}
+        return _id(await self._ask("POST", _THREADS, {"json": body, "middlewares": sent_once()}, channel_id=channel))
+
+    async def set_topic(self, channel: str, topic: str) -> None:
+        await self._call("PATCH", _CHANNEL, {"topic": topic}, channel_id=channel)
 
     async def open_dm(self, person: str) -> str:
         return await self._message("POST", "/users/@me/channels", {"recipient_id": person})

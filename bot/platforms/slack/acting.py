@@ -2,12 +2,13 @@
 
 Rules
 - Rights are read from Slack at each act, without caches: whether the person is active and in the channel, whether the
-  channel is archived, and who may post in it. Strangers act nowhere, and guests pin nothing: Slack does not say whether
-  they may.
+  channel is archived, and who may post in it. Strangers act nowhere, and guests do no more than post and react: Slack
+  does not say what else they may. Who may not post in a channel changes neither its topic nor its bookmarks.
 - Slack restricts posting by `properties.posting_restricted_to` and `threads_restricted_to` of a channel, by
   `is_read_only`, `is_thread_only` and `is_non_threadable`, and in #general by a preference of the workspace. A value
   that is not understood forbids it. Where a channel has none of these, everyone in it may post.
 - A post has a key in its metadata. If Slack does not answer, the post is searched by it, and not posted again.
+- A thread is a message with replies: one that is started alone has its title as that message.
 """
 
 import re
@@ -21,7 +22,7 @@ from agent.errors import ToolError
 from agent.memory.attribution import stated
 from agent.memory.audience import GroupAudience
 from agent.messages import Json, JsonObject
-from agent.ports.acting import ActRight, ActTarget, NewPoll, Posted
+from agent.ports.acting import ActRight, ActTarget, NewPoll, NewThread, Posted
 from agent.ports.acts import Poll
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
@@ -45,7 +46,7 @@ from bot.platforms.slack.api import (
 )
 from bot.platforms.slack.channel_history import SlackChannelReader, parse_channel, thread_of
 from bot.platforms.slack.inbound import SlackBot
-from bot.platforms.slack.markup import SlackMessageLink, mentioned_users, message_links, notice
+from bot.platforms.slack.markup import SlackMessageLink, mentioned_users, message_links, neutral, notice
 from bot.platforms.slack.members import Member, People, member_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places
@@ -64,7 +65,10 @@ _POSTERS: Final[Mapping[str, Authority]] = {
     "regular": Authority.EMPLOYEE,
     "admin": Authority.ADMIN,
 }
-_WRITES: Final = frozenset({ActRight.POST, ActRight.POLL})
+MAX_TOPIC: Final = 250  # Slack's limit
+_WRITES: Final = frozenset({ActRight.POST, ActRight.POLL, ActRight.THREAD, ActRight.TOPIC, ActRight.BOOKMARK})
+_OF_MEMBERS: Final = frozenset({ActRight.PIN, ActRight.TOPIC, ActRight.BOOKMARK})  # Not of guests
+_OF_CHANNELS: Final = frozenset({ActRight.TOPIC, ActRight.BOOKMARK})  # What they concern has no thread
 _DONE_BEFORE: Final = frozenset({"already_reacted", "already_pinned", "no_pin", "not_pinned"})
 _T = TypeVar("_T")
 
@@ -76,17 +80,26 @@ def refusal(info: JsonObject, member: Member, user: str, right: ActRight, *, in_
     """
     if flag(info, "is_archived") or flag(info, "is_frozen"):
         return platforms_texts.ACT_ARCHIVED
-    if right is ActRight.PIN and not member.full:
+    if right in _OF_MEMBERS and not member.full:
         return platforms_texts.ACT_NO_RIGHT
+    if right in _OF_CHANNELS and flag(info, "is_mpim"):
+        return platforms_texts.ACT_DIRECT
     if right not in _WRITES:
         return ""
-    wrong_place = "is_non_threadable" if in_thread else "is_thread_only"
-    restricted = "threads_restricted_to" if in_thread else "posting_restricted_to"
-    if flag(info, "is_read_only") or flag(info, wrong_place):
+    if flag(info, "is_read_only") or not _may_write(info, member, user, in_thread=in_thread):
         return platforms_texts.ACT_NO_RIGHT
-    if not _is_among(fields(info, "properties").get(restricted), member, user):
+    # A thread that is started alone takes both a message and a reply to it.
+    if right is ActRight.THREAD and not _may_write(info, member, user, in_thread=True):
         return platforms_texts.ACT_NO_RIGHT
     return ""
+
+
+def _may_write(info: JsonObject, member: Member, user: str, *, in_thread: bool) -> bool:
+    """Return whether a person may write messages, or replies in threads, in a channel that is not read-only."""
+    if flag(info, "is_non_threadable" if in_thread else "is_thread_only"):
+        return False
+    restricted = "threads_restricted_to" if in_thread else "posting_restricted_to"
+    return _is_among(fields(info, "properties").get(restricted), member, user)
 
 
 def _is_among(restriction: "Json | None", member: Member, user: str) -> bool:
@@ -119,10 +132,22 @@ class SlackHands:
     budgets: MethodRates
     counts_polls: bool = False
 
+    @property
+    def threads(self) -> "SlackHands":
+        return self
+
+    @property
+    def topics(self) -> "SlackHands":
+        return self
+
+    @property
+    def bookmarks(self) -> "SlackHands":
+        return self
+
     async def find(self, where: str, right: ActRight, context: ToolContext) -> ActTarget:
         ref = parse_channel(where, context.channel, thread_of(context))
         channel = ref.id or await self._asked(lambda: self.reader.find_by_name(ref.name))
-        if ref.root:
+        if ref.root and right not in _OF_CHANNELS:
             return await self._found_message(SlackMessageLink(channel, ref.root, ""), right, context)
         return await self._found(channel, right, context, in_thread=False)
 
@@ -299,6 +324,62 @@ class SlackHands:
             return ""
         ours = (message for message in items(page, "messages") if inbound.is_ours(message, self.me))
         return next((text(one, "ts") for one in ours if text(one, "metadata", "event_payload", "key") == key), "")
+
+    async def start_thread(
+        self,
+        target: ActTarget,
+        thread: NewThread,
+        messages: Sequence[str],
+        mentioned: Mapping[str, str],
+        key: str,
+        context: ToolContext,
+    ) -> Posted:
+        if thread.tag:
+            raise ToolError(platforms_texts.ACT_NO_TAGS, ours=True)
+        title = f"**{thread.title}**"
+        if target.thread:
+            first, *more = messages
+            return await self.post(target, [f"{title}\n\n{first}", *more], mentioned, key, context)
+        root = await self.post(target, [title], mentioned, f"{key}:root", context)
+        (ts,) = root.pages
+        try:
+            posted = await self.post(replace(target, thread=ts), messages, mentioned, key, context)
+        except ToolError as error:
+            return replace(root, missing=str(error))
+        return Posted((ts, *posted.pages), root.link, posted.missing)
+
+    async def set_topic(self, target: ActTarget, topic: str, *, description: bool) -> None:
+        words = " ".join(neutral(topic).split())
+        if len(words) > MAX_TOPIC:
+            raise ToolError(platforms_texts.ACT_TOPIC_LONG.format(most=MAX_TOPIC), ours=True)
+        words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        if description:
+            await self._done(lambda: self.api.call(Method.SET_PURPOSE, channel=target.channel, purpose=words))
+        else:
+            await self._done(lambda: self.api.call(Method.SET_TOPIC, channel=target.channel, topic=words))
+
+    async def add_bookmark(self, target: ActTarget, title: str, link: str) -> None:
+        shown = " ".join(neutral(title).split())
+        if any((text(one, "title"), text(one, "link")) == (shown, link) for one in await self._bookmarks(target)):
+            return
+        about: dict[str, Json] = {"channel_id": target.channel, "title": shown, "type": "link", "link": link}
+        await self._done(lambda: self.api.call(Method.ADD_BOOKMARK, **about))
+
+    async def remove_bookmark(self, target: ActTarget, named: str) -> None:
+        meant = [
+            one
+            for one in await self._bookmarks(target)
+            if text(one, "link") == named or text(one, "title").casefold() == named.casefold()
+        ]
+        if len(meant) != 1:
+            raise ToolError(platforms_texts.ACT_NO_BOOKMARK.format(count=len(meant)), ours=True)
+        id_ = text(meant[0], "id")
+        await self._done(
+            lambda: self.api.call(Method.REMOVE_BOOKMARK, channel_id=target.channel, bookmark_id=id_), "not_found"
+        )
+
+    async def _bookmarks(self, target: ActTarget) -> Sequence[JsonObject]:
+        return items(await self._asked(lambda: self.api.call(Method.BOOKMARKS, channel_id=target.channel)), "bookmarks")
 
     async def post_poll(
         self,

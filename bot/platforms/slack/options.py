@@ -184,6 +184,11 @@ class Method(StrEnum):
     REMOVE_REACTION = "reactions.remove", "POST", "reactions:write"
     ADD_PIN = "pins.add", "POST", "pins:write"
     REMOVE_PIN = "pins.remove", "POST", "pins:write"
+    SET_TOPIC = "conversations.setTopic", "POST", "channels:write.topic", "groups:write.topic"
+    SET_PURPOSE = "conversations.setPurpose", "POST", "channels:write.topic", "groups:write.topic"
+    BOOKMARKS = "bookmarks.list", "GET", "bookmarks:read"
+    ADD_BOOKMARK = "bookmarks.add", "POST", "bookmarks:write"
+    REMOVE_BOOKMARK = "bookmarks.remove", "POST", "bookmarks:write"
     TEAM_PREFERENCES = "team.preferences.list", "GET", "team.preferences:read"  # who may post in #general
     USER = "users.info", "GET", "users:read"
     USERS = "users.list", "GET", "users:read"
@@ -234,7 +239,7 @@ class SlackFeature(StrEnum):
     REACTIONS = "reactions"  # Thumbs on a reply as feedback
     MARKS = "marks"  # Reactions of the bot on questions
     GROUPS = "groups"  # User groups as managers and as roles
-    ACTS = "acts"  # Posts, reactions and pins for the person who asks
+    ACTS = "acts"  # Posts, reactions, topics and the like for the person who asks
     SEARCH = "search"  # Slack's own search of public channels, for questions that are messages
 
 
@@ -243,7 +248,19 @@ EVERYTHING: Final = frozenset(SlackFeature)
 USUAL: Final = EVERYTHING - {SlackFeature.ACTS}
 
 _METHODS: Final[Mapping[SlackFeature, frozenset[Method]]] = {
-    SlackFeature.ACTS: frozenset({Method.ADD_REACTION, Method.ADD_PIN, Method.REMOVE_PIN, Method.TEAM_PREFERENCES}),
+    SlackFeature.ACTS: frozenset(
+        {
+            Method.ADD_REACTION,
+            Method.ADD_PIN,
+            Method.REMOVE_PIN,
+            Method.SET_TOPIC,
+            Method.SET_PURPOSE,
+            Method.BOOKMARKS,
+            Method.ADD_BOOKMARK,
+            Method.REMOVE_BOOKMARK,
+            Method.TEAM_PREFERENCES,
+        }
+    ),
     SlackFeature.AGENT: frozenset({Method.SUGGEST_PROMPTS, Method.SET_SESSION, Method.RENAME_SESSION}),
     SlackFeature.FILES: frozenset({Method.FILE, Method.UPLOAD_URL, Method.COMPLETE_UPLOAD, Method.DELETE_FILE}),
     SlackFeature.GROUPS: frozenset({Method.GROUP_MEMBERS}),

@@ -47,6 +47,11 @@ DOCUMENTED_SCOPES = {
     "agents.sessions.rename": "chat:write",
     "pins.add": "pins:write",
     "pins.remove": "pins:write",
+    "bookmarks.add": "bookmarks:write",
+    "bookmarks.list": "bookmarks:read",
+    "bookmarks.remove": "bookmarks:write",
+    "conversations.setPurpose": "channels:write.topic groups:write.topic",
+    "conversations.setTopic": "channels:write.topic groups:write.topic",
     "team.preferences.list": "team.preferences:read",
     "agents.sessions.setStatus": "chat:write",
     "apps.connections.open": "",
@@ -248,7 +253,7 @@ def test_the_app_can_be_written_to_and_connects_by_socket() -> None:
 
 
 def test_what_acts_need_is_asked_for_only_where_an_operator_turned_them_on() -> None:
-    needed = {"pins:write", "team.preferences:read", "reactions:write"}
+    needed = {"pins:write", "team.preferences:read", "reactions:write", "bookmarks:write", "channels:write.topic"}
     assert not needed & scopes(required_features(SlackOptions()))
     assert needed <= scopes(required_features(SlackOptions(acts=True)))
     assert not (needed - {"reactions:write"}) & scopes(USUAL)
