@@ -232,7 +232,7 @@ POOLED_UNPREPARED = (
     f"{POOLED}. Prepared statements do not work either, which makes each statement slower. PgBouncer 1.21 or later "
     "supports them if its max_prepared_statements is above 0"
 )
-_COMPARES_ALL = "recall by meaning compares all messages that a person can find"
+_COMPARES_ALL = "semantic search compares the question with every message that a person can find"
 NO_VECTOR_INDEX = {
     "missing": (
         f"{_COMPARES_ALL}, because the server does not have pgvector 0.8 or later (a vector index makes a difference "

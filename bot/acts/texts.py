@@ -50,8 +50,10 @@ OTHER_READERS: Final = (
     "not posted, because {name} has readers who may not see what you know here. Tell the person to ask for it in "
     "{name} itself, or to write the whole text in their question: a text in their own words can be posted"
 )
-PERSON_LIMIT: Final = "this person has used up their {most} acts for today. Tell them; nothing was done"
-PLACE_LIMIT: Final = "in {name} you have used up your {most} acts for today. Tell the person; nothing was done"
+PERSON_LIMIT: Final = "this person has reached the limit of {most} actions per day, so nothing was done. Tell them"
+PLACE_LIMIT: Final = (
+    "you have reached the limit of {most} actions per day in {name}, so nothing was done. Tell the person"
+)
 TOO_LONG: Final = "the text needs {count} messages there, and at most {most} can be posted at once: make it shorter"
 EMPTY: Final = "the text is empty"
 NOT_OFFERED: Final = "this person's platform has nothing of that kind, so nothing was done"

@@ -128,7 +128,7 @@ ERASING = "Erasing. This can take a while. I will post here when it is done."
 FORGET_UNREADABLE = "This button is too old. Use `/forget` again."
 # No preview counts choices: whoever has asked once may have made some.
 NOTHING_BUT_CHOICES = (
-    "I have nothing that you wrote, and I know nothing about you. Do you also want me to forget your "
+    "I have not stored any messages from you, and I know nothing about you. Do you also want me to forget your "
     "preferences, such as your model?"
 )
 

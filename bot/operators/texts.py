@@ -226,7 +226,7 @@ METRICS: Final[Mapping[str, str]] = {
     "sockets": "Open connections to a platform.",
     "socket_silence_seconds": "How long a connected platform has been silent.",
     "socket_age_seconds": "Age of the oldest open connection to a platform.",
-    "loop_silence_seconds": "Time since the last check of the event loop, which checks itself every second.",
+    "loop_silence_seconds": "Time since the event loop's last check. The loop checks itself every second.",
 }
 
 

@@ -339,7 +339,7 @@ SCHEDULE_ARCHIVED = "That channel or thread is archived."
 SCHEDULE_PLACE_GONE = "That channel was deleted, or I am no longer in it."
 SCHEDULE_WITHOUT_ME = "I am no longer in that channel. Invite me and schedule this again."
 EVENT_WITHOUT_ME = "I am not in that channel. Invite me there."
-EVENT_NO_TEXT_CHANNEL = "That is not a text or voice channel of a server."
+EVENT_NO_TEXT_CHANNEL = "That is not a text or voice channel in a server."
 SCHEDULE_WIDER = (
     "More people can read that channel than when you scheduled this. If they are all allowed to read it, schedule "
     "it again there."

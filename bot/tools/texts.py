@@ -230,7 +230,7 @@ SIGN_IN_AGAIN = (
 )
 MORE_RIGHTS = (
     "The person has not granted this tool the permissions that it needs on {server}. Tell them to write `/tools sign "
-    "in {server}`, which requests them, and then ask again. Continue without the tool."
+    "in {server}`, which requests these permissions, and then ask again. Continue without the tool."
 )
 SOON_READY = (
     "The person is signed in to {server}, and its tools are available from their next message. If they are not, the "

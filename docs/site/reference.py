@@ -315,7 +315,10 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Memory": {
         "fact": Stored(
             "facts that someone stated or asked the bot to remember, rules set with `/policy`, and the facts and rules that they replaced",
-            "until it is forgotten or deleted with `/memory`. The bot stores at most 2,000 facts about a person in one place",
+            (
+                "until they are forgotten or deleted with `/memory`. The bot stores at most 2,000 facts about a person "
+                "in one place"
+            ),
             but="Rules set with `/policy` do not belong to a person, and stay until someone removes them",
         ),
         "fact_term": Stored("words by which the bot finds a fact", "as long as the fact is stored"),
@@ -331,7 +334,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "working_item": Stored(
             "temporary values of a conversation",
-            f"for at most {WORKING_TIME.days * 24} hours, and only as long as its question is stored",
+            f"for at most {WORKING_TIME.days * 24} hours, and only while the question that set them is stored",
         ),
         "preference": Stored(
             "people's choices with `/settings`, `/model`, `/memory`, `/knowledge` and `/connect`, and managers' settings for a channel: "
@@ -378,10 +381,13 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "It contains no text that people wrote",
         ),
         "outgoing_delivery": Stored(
-            "an event that waits for the receiver of a webhook, or that could not be delivered: IDs and counts, no words",
+            (
+                "an event that waits for the receiver of a webhook, or that could not be delivered. It contains IDs "
+                "and counts, but no text that people wrote"
+            ),
             f"until it is delivered. After {TRIED_FOR.total_seconds() / 3600:g} hours of failed attempts, for {FAILED_KEPT.days} more days",
         ),
-        "job": Stored("waiting background jobs, such as learning, indexing and deleting", "until it is done"),
+        "job": Stored("a waiting background job, such as learning, indexing or deleting", "until it is done"),
     },
     "Files of code": {
         "saved_file": Stored(
@@ -419,8 +425,10 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "It contains no names and no text",
         ),
         "webhook_event": Stored(
-            "an event that another program reported: the webhook's name, hashes of its delivery and of what it is about, "
-            "the page of its thread, and its text until it is posted",
+            (
+                "an event that another program reported: the webhook's name, hashes of its delivery ID and its key, "
+                "the page of its thread, and its text until it is posted"
+            ),
             "for 30 days; the text until the event is posted, or for two days",
             Fate.STAYS,
             "Once the event is posted, it contains no text; the text is in the question and answer, which are erased",
@@ -457,13 +465,16 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "a model call: tokens, cost, model, person and day",
             "permanently",
             Fate.STAYS,
-            "The bot removes the reference to the question, and at the end of the day also the place. The call still counts toward budgets",
+            (
+                "The bot removes the reference to the question, and, at the end of the day, the place. The call still "
+                "counts toward budgets"
+            ),
         ),
         "act_count": Stored(
             "how often the bot posted, reacted or pinned for a person, and in a channel, on a day",
             "permanently",
             Fate.STAYS,
-            "It counts toward the limits of acts",
+            "It counts toward the limits on actions",
         ),
         "code_time": Stored(
             "how many seconds of Python code a person used on a day",
@@ -550,7 +561,7 @@ _SLACK_READS: Final = """\
 | Text | the whole text, with names instead of IDs. If an app's message has blocks, the bot reads the blocks instead, as Slack shows them |
 | Forwarded messages | the author, text, blocks, attachments and files, including those of messages that were forwarded inside them |
 | Tables pasted from a spreadsheet | the rows, which count as the sender's own words |
-| Attachments of apps (alerts) | the title, author, text, fields, links, buttons, footer and blocks. The bot sees that there is a picture, but not the picture itself |
+| Attachments in app messages, such as alerts | the title, author, text, fields, links, buttons, footer and blocks. The bot sees that there is a picture, but not the picture itself |
 | Emails sent to a channel | the subject, sender and text |
 | Files | [their content](files.md) |
 | Previews of links (unfurls) | nothing, because Slack creates previews with the permissions of the person who posted the link. If a link leads to a message that the asker can read, the bot reads the message |
@@ -622,7 +633,7 @@ def _files_read() -> Iterator[str]:
     yield from ("", _FORMATS)
     names = ", ".join(dict.fromkeys(text_encoding.NAMES.values()))
     yield (
-        "If a part of a file is damaged, the bot reads the rest as far as possible, for example the beginning of a damaged "
+        "If part of a file is damaged, the bot reads as much as it can, for example the beginning of a damaged "
         "sheet. The model sees that something is missing.\n\nThe bot decodes text by its byte order mark, as UTF-8, or in the encoding that the "
         "platform or the page declares. Otherwise, it detects the encoding from the text and tells the model which encoding it "
         "used. If the bot is not certain, it asks the model to "

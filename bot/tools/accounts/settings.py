@@ -15,7 +15,7 @@ class AccountSettings:
         "COGENCY_ACCOUNT_KEY",
         section=Section.TOOLS,
         description=(
-            "The key that encrypts people's tokens for servers where each person signs in (docs/mcp.md): 32 random "
+            "The key that encrypts people's tokens for MCP servers where each person signs in (docs/mcp.md): 32 random "
             "bytes as base64, from `openssl rand -base64 32`. To change the key, write the new key, a comma, and then "
             "the old key."
         ),
@@ -36,8 +36,8 @@ class AccountSettings:
         "",
         section=Section.TOOLS,
         description=(
-            "The address at which browsers reach the pages where people sign in to servers. Without it, people sign "
-            "in, and then paste the last address from their browser."
+            "The address at which browsers reach the pages where people sign in to MCP servers. Without it, people "
+            "sign in, and then paste the last address from their browser."
         ),
         example="https://bot.example.com",
     )

@@ -49,7 +49,7 @@ def test_where_others_wrote_it_says_what_no_search_by_words_finds() -> None:
 def test_where_nothing_is_kept_it_says_so() -> None:
     empty = Preview({"messages": 0, "conversations": 0}, (), "name")
     everything = forgetting_texts.forget_question(Everything("ann"), empty, UTC)
-    assert everything.startswith("I have nothing that you wrote")
+    assert everything.startswith("I have not stored any messages from you")
     assert "cannot be undone" not in everything
     assert forgetting_texts.nothing_to_forget(During("ann", MORNING), UTC) == (
         "There is nothing to forget from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC)."
