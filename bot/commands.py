@@ -15,6 +15,7 @@ from bot.chat.panels import PanelForm
 from bot.connect.commands import COMMAND as CONNECT_COMMAND
 from bot.explanations.commands import COMMAND as WHY_COMMAND
 from bot.forgetting.commands import FORGET_COMMAND
+from bot.forums.commands import SOLVED_COMMAND, UNANSWERED_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
 from bot.memory.commands import COMMAND as MEMORY_COMMAND
 from bot.memory.policy_commands import POLICY_COMMAND
@@ -42,14 +43,18 @@ COMMANDS: Final[tuple[AnyCommand, ...]] = (
     POLICY_COMMAND,
     REMIND_COMMAND,
     SCHEDULES_COMMAND,
+    SOLVED_COMMAND,
     STOP_COMMAND,
     TOKENS_COMMAND,
     TOOLS_COMMAND,
+    UNANSWERED_COMMAND,
     USAGE_COMMAND,
     WHOAMI_COMMAND,
     WHY_COMMAND,
 )
 
+# Those of platforms without forums.
+WITHOUT_FORUMS: Final[tuple[AnyCommand, ...]] = tuple(command for command in COMMANDS if not command.forums)
 
 # The commands with a section on the page that shows a person what concerns them, in the order of the page.
 HOME: Final[tuple[AnyCommand, ...]] = (

@@ -164,6 +164,12 @@ def newest_with(connection: sa.Connection, tools: Collection[str], person: str, 
     return None if found is None else by_turn(connection, found)
 
 
+def answered(connection: sa.Connection, source: str, conversations: Collection[str]) -> frozenset[str]:
+    shown = sa.select(page.c.turn).where(page.c.turn == turn.c.id).exists()
+    found = sa.select(turn.c.conversation).where(turn.c.source == source, turn.c.conversation.in_(conversations), shown)
+    return frozenset(connection.execute(found.distinct()).scalars())
+
+
 def judge(connection: sa.Connection, number: int, person: str, opinion: ReplyVerdict | None, now: datetime) -> bool:
     in_order(connection, f"verdict {number} {person}")
     if (reply := by_turn(connection, number)) is None:
@@ -192,6 +198,7 @@ class SqlReplies(SqlStore):
     running_by_page = reads(running_by_page)
     verdicts = reads(verdicts)
     newest_with = reads(newest_with)
+    answered = reads(answered)
 
     async def by_turn(self, turn: int) -> Answered | None:
         return await self.database.read(by_turn, turn)

@@ -40,6 +40,10 @@ class Replies(Protocol):
         """
         ...
 
+    async def answered(self, source: str, conversations: Collection[str]) -> frozenset[str]:
+        """Return those of these conversations in which a finished reply is shown."""
+        ...
+
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
         """Store a person's verdict on a reply, in place of an earlier one; None deletes it.
 

@@ -42,6 +42,7 @@ from bot.explanations.service import ExplanationService
 from bot.forgetting.feature import PlatformForgetting, open_forgetting
 from bot.forgetting.retention import VendorCopies
 from bot.forgetting.service import ForgetService
+from bot.forums import feature as forums
 from bot.knowledge import feature as knowledge
 from bot.knowledge.service import KnowledgeService
 from bot.memory.feature import Memory, open_memory
@@ -155,6 +156,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         web.feature(core, settings.web),
         code,
         explanations.feature(ExplanationService(store.explanations, services.memories.audiences)),
+        forums.feature(core),
         models.feature(services.models),
         operators.feature(services.operators),
         programs.feature,

@@ -35,6 +35,7 @@ from bot.chat.attachments.reading import AttachmentReader, Fetch
 from bot.chat.audiences import flowing
 from bot.chat.core import Core
 from bot.chat.feature import Feature
+from bot.chat.forums import ForumPlatform
 from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry
 from bot.knowledge.service import KnowledgeService
 from bot.memory.pauses import LearningPauses
@@ -152,7 +153,11 @@ def knowledge_service(
 
 
 def place_service(
-    settings: Settings, store: Store, service: ModelService, can_judge: Callable[[], bool]
+    settings: Settings,
+    store: Store,
+    service: ModelService,
+    can_judge: Callable[[], bool],
+    forums: Mapping[str, ForumPlatform],
 ) -> PlaceService:
     """`can_judge`: whether a model can decide which open questions the bot may answer unasked."""
     return PlaceService(
@@ -166,6 +171,7 @@ def place_service(
         can_judge=can_judge,
         may_act=settings.acts.is_on,
         sends_words=_sends_words(settings),
+        forums=forums,
     )
 
 

@@ -303,6 +303,7 @@ def _host(
             events=connections.events,
             hands=connections.hands,
             approvers=connections.approvers,
+            forums=connections.forums,
             files_now=connections.files_now,
             deletions=connections.deletions,
             sources=connections.sources,
@@ -335,7 +336,9 @@ def _host(
         ),
         models=model_service,
         operators=OperatorService(_links(settings, store), access.is_operator, health),
-        places=parts.place_service(settings, store, model_service, lambda: models.learning_model().can_learn),
+        places=parts.place_service(
+            settings, store, model_service, lambda: models.learning_model().can_learn, connections.forums
+        ),
         ambient=ambient,
         forgetting=PlatformForgetting(
             edits=RateCounter(rules.surges.rates, "edits", replicas), erase=partial(_erase, store)

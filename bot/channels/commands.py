@@ -61,7 +61,8 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            f"{', '.join(rule.name for rule in CHANNEL_RULES)}; undo",
+            "What to change, and its value; undo",
+            hint=f"[{', '.join(rule.name for rule in CHANNEL_RULES)}; undo]",
             mentions=True,
         ),
     ),

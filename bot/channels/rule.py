@@ -39,6 +39,8 @@ class RuleContext:
     """Whether the operator's settings allow the bot to act in channels at all."""
     sends_words: bool = False
     """Whether any of the operator's webhooks asks for questions and answers."""
+    tags: tuple[str, ...] = ()
+    """The names of the tags of a forum; none in other channels."""
     deaf: str = ""
     """Why ambient answers would not work, a sentence; "" if they do."""
     chosen: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -146,6 +148,8 @@ class ChannelRule:
     """Formats a value that was chosen, as Markdown."""
     controls: tuple[Control, ...] = ()
     effects: tuple[Effect, ...] = ()
+    applies: Callable[[RuleContext], bool] = lambda _: True
+    """Returns whether the channel is of a kind that the rule is about; else `/channel` does not list it there."""
     is_text: bool = False
     """It is a text of some length, which may look like a sentence of a talk: without a slash it needs a colon, and the
     operators' audit has its length."""

@@ -41,6 +41,7 @@ MAX_INSTRUCTIONS: Final = 1_000  # About 250 tokens, which are part of the prefi
 MAX_LANGUAGE: Final = 40
 MAX_LISTED: Final = 50  # People, roles and models in one list
 MAX_DIGITS: Final = 7  # `int` refuses very long numbers with an error
+MAX_TAG: Final = 50  # Discord's tags have up to 20 characters
 DAILY: Final = 10  # Ambient answers a day, where the request is "on" without a number
 BOUNDS: Final = (5, 10, 20, 50)  # Suggested numbers of answers a day
 
@@ -466,7 +467,47 @@ WEBHOOKS: Final = ChannelRule(
     announcement=_announce_webhooks,
 )
 
-CHANNEL_RULES: Final = (WHO, MODELS, MODEL, INSTRUCTIONS, LANGUAGE, AMBIENT, LEARNING, KNOWLEDGE, ACTING, WEBHOOKS)
+
+# The tag of solved posts in a forum: `bot.forums` reads this rule.
+
+
+def _read_solved(words: str) -> str | None:
+    if plain(words) == OFF:
+        return OFF
+    return None if is_usual(words) or len(words) > MAX_TAG else words
+
+
+async def _check_solved(value: str, context: RuleContext) -> None:
+    if value in {"", OFF}:
+        return
+    if not context.tags:
+        raise Refused(channels_texts.NO_TAGS)
+    if value.casefold() not in {tag.casefold() for tag in context.tags}:
+        raise Refused(channels_texts.TAG_UNKNOWN.format(names=", ".join(map(literal, context.tags))))
+
+
+def _solved_menu(context: RuleContext) -> Mapping[str, str]:
+    tags = {tag: tag for tag in context.tags if tag.casefold() != OFF and not is_usual(tag)}
+    return {"usual": channels_texts.SOLVED_USUAL, **tags, OFF: channels_texts.SOLVED_OFF} if tags else {}
+
+
+SOLVED: Final = ChannelRule(
+    name=place_rules.SOLVED,
+    title="Tag of solved posts",
+    usual=channels_texts.SOLVED_USUAL,
+    usage="in a forum `solved` (one of its tags, `off`)",
+    read=_read_solved,
+    words=("TAG", "off"),
+    examples={"TAG": "in a forum, let authors mark their posts as solved with this tag"},
+    shown=lambda value: channels_texts.SOLVED_OFF if value == OFF else literal(value),
+    controls=(Menu(_solved_menu),),
+    applies=lambda context: bool(context.tags),
+    check=_check_solved,
+)
+
+CHANNEL_RULES: Final = (
+    *(WHO, MODELS, MODEL, INSTRUCTIONS, LANGUAGE, AMBIENT, LEARNING, KNOWLEDGE, ACTING, WEBHOOKS, SOLVED),
+)
 """In the order in which `/channel` lists them."""
 
 

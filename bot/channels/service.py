@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import Final, Self, TypeAlias, assert_never, cast
 
@@ -22,6 +22,7 @@ from bot.chat.access.acl import AccessRules
 from bot.chat.access.place_rules import PLACE, PlaceRules, chosen_at, name_at, place_owner, rules_at
 from bot.chat.askers import Requester
 from bot.chat.audit import policy_change
+from bot.chat.forums import ForumPlatform
 from bot.chat.panels import Panel
 from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, literal, shortened, zone_of
@@ -176,6 +177,8 @@ class PlaceService:
     """Whether the bot may act in channels at all."""
     sends_words: bool = False
     """Whether any of the operator's webhooks asks for questions and answers."""
+    forums: Mapping[str, ForumPlatform] = field(default_factory=dict[str, ForumPlatform])
+    """Know the tags of forums, by the source of their messages."""
 
     async def context(self, source: str, channel: str, not_receiving: str = "") -> RuleContext:
         """Return the channel with its current values for this source. Raises StoreError."""
@@ -190,6 +193,7 @@ class PlaceService:
             most_ambient=self.most_ambient,
             may_act=self.may_act,
             sends_words=self.sends_words,
+            tags=self._tags(source, channel),
             deaf=not_receiving or ("" if self.can_judge() else channels_texts.NO_JUDGE),
         )
         values = {rule.name: await _value(rule, rules, context) for rule in CHANNEL_RULES}
@@ -218,6 +222,10 @@ class PlaceService:
                     assert_never(request)
         except Refused as refused:
             return Panel(str(refused), refused=True)
+
+    def _tags(self, source: str, channel: str) -> tuple[str, ...]:
+        tags = self.forums[source].tags(channel) if source in self.forums else None
+        return tuple(tag.name for tag in tags or ())
 
     def _may_change(self, asker: Asker) -> bool:
         return asker.manages or self.access.is_operator(asker.person.id)
@@ -273,7 +281,8 @@ class PlaceService:
 
     async def _show(self, asker: Asker, notice: str = "") -> Panel:
         context, may_change = await self.context(person_source(asker.person.id), asker.channel), self._may_change(asker)
-        lines = [f"- **{rule.title}**: {_shown(rule, context.chosen.get(rule.name, ''))}" for rule in CHANNEL_RULES]
+        rules = [rule for rule in CHANNEL_RULES if rule.applies(context)]
+        lines = [f"- **{rule.title}**: {_shown(rule, context.chosen.get(rule.name, ''))}" for rule in rules]
         gone = (await self.model_service.menu(Requester(asker.person.id, asker.channel))).sentence
         hint = usage() if may_change else channels_texts.NOT_YOUR_CHANNEL
         text = "\n\n".join(filter(None, [notice, gone, channels_texts.PLACE_HEADING, "\n".join(lines), hint]))

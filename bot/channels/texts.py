@@ -35,6 +35,10 @@ SAID_WEBHOOKS_ON = (
     "this with `/channel webhooks off`."
 )
 SAID_WEBHOOKS_OFF = "{who} turned off sending questions and answers in this channel to other programs of my operator."
+SOLVED_USUAL = "a tag named “Solved”, if the forum has one"
+SOLVED_OFF = "off"
+NO_TAGS = "Nothing changed, because only forums with tags have a tag for solved posts."
+TAG_UNKNOWN = "Nothing changed, because this forum has no such tag. Choose one of {names}."
 NO_JUDGE = "Only the rehearsal model answers here, and it cannot decide what to answer, so this stays off."
 SO_ALREADY = "Nothing changed, because that is already set."
 CHOSEN_FOR_CHANNEL = "Changed. This applies starting with the next message. To revert it, use `/channel undo`."

@@ -20,6 +20,7 @@ from bot.chat.access.readers import Readers
 from bot.chat.approvers import ApproverPlatform
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.backoff import Backoff
+from bot.chat.forums import ForumPlatform
 from bot.chat.listen_errors import PortInUse
 from bot.chat.place_names import ReadNames
 from bot.chat.platform_errors import PlatformUnavailable
@@ -70,6 +71,8 @@ class PlatformConnections:
     """Acts on a platform for the people who ask there."""
     approvers: dict[str, ApproverPlatform] = field(default_factory=dict[str, ApproverPlatform])
     """Knows who may approve calls of others, and reaches them."""
+    forums: dict[str, ForumPlatform] = field(default_factory=dict[str, ForumPlatform])
+    """Knows the forums of a platform."""
     polls: Polls | None = None
     """Where votes are counted; None where the bot posts no polls."""
     place_names: dict[str, ReadNames] = field(default_factory=dict[str, ReadNames])
@@ -115,6 +118,7 @@ class PlatformConnections:
             self.events,
             self.hands,
             self.approvers,
+            self.forums,
             self.silences,
             self.place_names,
             self.readers.platforms,
@@ -148,6 +152,10 @@ class PlatformConnections:
     def register_approvers(self, source: str, platform: ApproverPlatform) -> None:
         """Ask `platform` who may approve calls of others on this source."""
         self.approvers[source] = platform
+
+    def register_forums(self, source: str, platform: ForumPlatform) -> None:
+        """Ask `platform` about the forums of this source."""
+        self.forums[source] = platform
 
     def register_names(self, source: str, read_names: ReadNames) -> None:
         """Ask `read_names` what the channels of this source are called."""

@@ -28,6 +28,7 @@ from bot.chat.access.readers import Readers
 from bot.chat.approvers import ApproverPlatform
 from bot.chat.attachments.reading import FilesNow
 from bot.chat.foreground import ForegroundPriority
+from bot.chat.forums import ForumPlatform
 from bot.chat.learning_model import LearningModel
 from bot.chat.ports import NO_BUDGETS, BudgetChecks
 from bot.chat.reply.surface import Delete, Surface
@@ -92,6 +93,8 @@ class PlatformAccess:
     """Delete pages of replies; None in a process that shows none on a platform."""
     approvers: Mapping[str, ApproverPlatform] = field(default_factory=dict[str, ApproverPlatform])
     """Know who may approve calls of others, and reach them."""
+    forums: Mapping[str, ForumPlatform] = field(default_factory=dict[str, ForumPlatform])
+    """Know the posts of forums."""
     events: Mapping[str, EventPlatform] = field(default_factory=dict[str, EventPlatform])
     """Know the places of webhooks' events."""
     hands: Mapping[str, Hands] = field(default_factory=dict[str, Hands])

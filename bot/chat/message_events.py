@@ -49,6 +49,11 @@ class MessageEvents:
         """
         return False
 
+    async def wrote_on(self, source: str, conversation: str, person: str, text: str) -> None:
+        """The author of a forum post that has tags wrote another message in it; `text` is "" where it is not known. It
+        may be reported more than once.
+        """
+
     async def edited(self, source: str, channel: str, message: str, text: str, alone: str | None = None) -> bool:
         """A message was edited. `text`: all that it shows; `alone`: the same without what it forwards, which is how a
         question is stored. A question that waits is answered in its new words; otherwise what was derived from the
@@ -92,6 +97,10 @@ class EventsOfFeatures(MessageEvents):
 
     async def stopped(self, source: str, channel: str, conversation: str) -> bool:
         return any([await feature.stopped(source, channel, conversation) for feature in self.features])
+
+    async def wrote_on(self, source: str, conversation: str, person: str, text: str) -> None:
+        for feature in self.features:
+            await feature.wrote_on(source, conversation, person, text)
 
     async def edited(self, source: str, channel: str, message: str, text: str, alone: str | None = None) -> bool:
         return any([await feature.edited(source, channel, message, text, alone) for feature in self.features])

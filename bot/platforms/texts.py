@@ -368,6 +368,7 @@ DISCORD_REMEDIES = {
 DISCORD_ANSWERED = "Discord answered {status} (error {code}). {remedy}"
 DISCORD_LIMITED = "Discord is limiting requests. The next one is possible in {seconds:.0f} s"
 DISCORD_UNREACHED = "Discord could not be reached ({kind})"
+TAGS_REFUSED = "Discord did not change the tags of this post."
 THREAD_LOCKED = "I cannot answer in the thread “{name}” because it is locked."
 ROLE_LACKS = (
     "I cannot answer in #{channel} because my role lacks {missing} there. Someone with the Manage Server "

@@ -26,7 +26,7 @@ from bot.chat.attachments.reader import MAX_PAGES
 from bot.chat.attachments.reading import MAX_BYTES, SOURCE_CHARS
 from bot.chat.commands.declaration import CommandScope
 from bot.chat.message_parts import MAX_CHARS, MAX_DEPTH, UNREADABLE
-from bot.commands import COMMANDS as TERMINAL
+from bot.commands import WITHOUT_FORUMS as TERMINAL
 from bot.operators.metrics import Metrics
 from bot.operators.texts import METRICS
 from bot.platforms.discord import message_content as discord_content
@@ -208,6 +208,10 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "manage_channels": (
         "With `COGENCY_ACT`, to set topics for people who may do that themselves. The invite link never requests this "
         "permission, because it allows much more. Give it to the bot only in channels where it should set topics."
+    ),
+    "manage_threads": (
+        "In help forums, to set and remove the tag of solved posts. The invite link requests this permission only with "
+        "`--features` that include `forums`."
     ),
 }
 _NEVER: Final = """\

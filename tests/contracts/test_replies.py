@@ -178,3 +178,13 @@ async def test_the_newest_reply_with_a_call_is_that_persons_in_that_channel(stor
     assert await newest("python", "ann", "") == elsewhere.turn
     assert await newest("python", "bob", "") is None
     assert await newest("pyth_n", "ann", "") is None
+
+
+async def test_conversations_with_a_finished_reply_are_found_among_some(store: Store) -> None:
+    asked = said("where is my boat?")
+    await shown(store, asked, *PAGES)
+    await store.ledger.accept(replace(said("and mine?"), conversation="open"))
+    found = await store.replies.answered(asked.source, [asked.conversation, "open", "unknown"])
+    assert found == {asked.conversation}
+    assert await store.replies.answered("elsewhere", [asked.conversation]) == frozenset()
+    assert await store.replies.answered(asked.source, []) == frozenset()

@@ -125,8 +125,14 @@ class FakeDiscord:
         """A person starts a post, which is a thread with the id of its first message."""
         number = self.world.new_id()
         thread = self.world.start_thread(forum, number, title)
+        thread |= {"owner_id": person, "applied_tags": []}
         await self.dispatch("THREAD_CREATE", {**thread, "newly_created": True})
         return await self.say(person, content, number, id=number)
+
+    async def tag(self, post: str, *tags: str) -> None:
+        """Somebody sets the tags of a post in Discord."""
+        self.world.channels[post]["applied_tags"] = [*tags]
+        await self.dispatch("THREAD_UPDATE", self.world.channels[post])
 
     async def change(self, message: Payload, content: str) -> None:
         """A person edits their message."""

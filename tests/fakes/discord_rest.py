@@ -24,7 +24,7 @@ from tests.fakes.discord_world import (
     LOADING,
     Payload,
     World,
-    member,
+    archived,
     parts,
     text_file,
     user,
@@ -35,8 +35,7 @@ ACKNOWLEDGE_S = 3.0
 TOKEN_LIFE_S = 900.0
 FOLLOW_UPS = 5  # For an interaction that only its person's installation allows
 PANEL_PARTS, PANEL_CHARS = 40, 4_000
-PIN_MESSAGES = 1 << 51
-MANAGE_CHANNELS = 1 << 4
+PIN_MESSAGES, MANAGE_CHANNELS, MANAGE_THREADS = 1 << 51, 1 << 4, 1 << 34
 FORUM, REQUIRE_TAG = 15, 1 << 4
 MAX_FILES, MAX_FILE_BYTES = 10, 10 * 1024 * 1024
 
@@ -94,6 +93,7 @@ class FakeRest(Requests):
             ("GET", "/channels/{channel}", self._get_channel),
             ("PATCH", "/channels/{channel}", self._change_channel),
             ("GET", "/channels/{channel}/thread-members/{member}", self._get_thread_member),
+            ("GET", "/channels/{channel}/threads/archived/public", self._get_archived),
             ("POST", "/channels/{channel}/typing", self._type),
             ("GET", "/channels/{channel}/messages", self._history),
             ("POST", "/channels/{channel}/messages", self._send),
@@ -193,7 +193,7 @@ class FakeRest(Requests):
         guild, person = request.match_info["guild"], request.match_info["member"]
         if person in self.world.absent or (person, guild) in self.world.absent_from:
             raise Refused(404, 10007, "Unknown Member")
-        return member(BOT, roles=["31"]) if person == BOT else self.world.member(person)
+        return self.world.member(person)
 
     async def _get_thread_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         person, thread = request.match_info["member"], self._channel(request)
@@ -205,8 +205,8 @@ class FakeRest(Requests):
         return self._channel(request)
 
     async def _change_channel(self, request: web.Request, body: Payload) -> Payload:
-        """Change a channel's topic, or a thread: its name, and whether it is archived; an archived one accepts no other
-        change.
+        """Change a channel's topic, or a thread: its name, its tags, and whether it is archived; an archived one
+        accepts no other change.
         """
         thread = self._channel(request)
         if "topic" in body:
@@ -216,8 +216,11 @@ class FakeRest(Requests):
             raise Refused(400, 50083, "Thread is archived")
         if "name" in body and not 1 <= len(body["name"]) <= 100:
             raise Refused(400, 50035, "Invalid Form Body")
+        if "applied_tags" in body:
+            thread["applied_tags"] = self._tags(thread, [*map(str, body["applied_tags"])])
         thread["name"] = body.get("name", thread["name"])
         state["archived"] = body.get("archived", state["archived"])
+        await self._tell("THREAD_UPDATE", thread)
         return thread
 
     async def _set_topic(self, channel: Payload, body: Payload) -> Payload:
@@ -228,6 +231,24 @@ class FakeRest(Requests):
         channel["topic"] = body["topic"]
         await self._tell("CHANNEL_UPDATE", channel)
         return channel
+
+    def _tags(self, thread: Payload, tags: list[str]) -> list[str]:
+        forum = self.world.channels[thread["parent_id"]]
+        if not (int(self.world.bot_may) | int(self.world.everyone_may)) & MANAGE_THREADS:
+            raise Refused(403, 50013, "Missing Permissions")
+        if forum.get("flags", 0) & REQUIRE_TAG and not tags:
+            raise Refused(400, 40067, "A tag is required to create a forum post in this channel")
+        if not {*tags} <= {tag["id"] for tag in forum["available_tags"]}:
+            raise Refused(400, 50035, "Invalid Form Body")
+        return tags
+
+    async def _get_archived(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
+        parent, limit, before = request.match_info["channel"], int(request.query["limit"]), request.query.get("before")
+        threads = [one for one in self.world.channels.values() if one["parent_id"] == parent and archived(one)]
+        times = {one["id"]: one["thread_metadata"]["archive_timestamp"] for one in threads}
+        found = [one for one in threads if before is None or times[one["id"]] < before]
+        found = sorted(found, key=lambda one: times[one["id"]], reverse=True)
+        return {"threads": found[:limit], "members": [], "has_more": len(found) > limit}
 
     async def _type(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
         return None

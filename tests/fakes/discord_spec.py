@@ -40,6 +40,7 @@ KEPT: Final = {
     "/guilds/{guild_id}/threads/active": ["get"],
     "/guilds/{guild_id}/members/{user_id}": ["get"],
     "/channels/{channel_id}": ["get", "patch"],
+    "/channels/{channel_id}/threads/archived/public": ["get"],
     "/channels/{channel_id}/thread-members/{user_id}": ["get"],
     "/channels/{channel_id}/typing": ["post"],
     "/channels/{channel_id}/messages": ["get", "post"],

@@ -107,6 +107,15 @@ class World:
         self.channels[number] = self._channel(number, name, kind, guild_id=guild)
         return self.channels[number]
 
+    def open_forum(self, number: str, name: str, *tags: str, moderated: bool = False) -> Payload:
+        """A forum with these tags, whose ids are the forum's with their places."""
+        forum = self.open_channel(number, name, 15)
+        forum["available_tags"] = [
+            {"id": f"{number}{place}", "name": tag, "moderated": moderated, "emoji_id": None, "emoji_name": None}
+            for place, tag in enumerate(tags)
+        ]
+        return forum
+
     def new_id(self) -> str:
         milliseconds = int((self.clock.now() - _EPOCH).total_seconds() * 1000)
         return str((milliseconds << 22) + next(self._numbers))
@@ -129,7 +138,7 @@ class World:
                 *(_role(number, f"role {number}", "0") for number in sorted(set[str]().union(*self.roles_of.values()))),
             ],
             "channels": [one for one in self._channels_of(number) if one["type"] not in THREADS],
-            "threads": [one for one in self._channels_of(number) if one["type"] == 11 and not _archived(one)],
+            "threads": [one for one in self._channels_of(number) if one["type"] == 11 and not archived(one)],
             "members": [member(BOT, roles=["31"])],
             "emojis": [],
             "stickers": [],
@@ -166,6 +175,9 @@ class World:
         self.messages[message["id"]] = message
         if channel in self.channels:
             self.channels[channel]["last_message_id"] = message["id"]
+        is_first = channel == message["id"]
+        if "message_count" in self.channels.get(channel, ()) and not (is_first or message["flags"] & EPHEMERAL):
+            self.channels[channel]["message_count"] += 1
         self.edits[message["id"]] = [content] if content else []
         return message
 
@@ -174,7 +186,8 @@ class World:
 
     def member(self, number: str, **more: Any) -> Payload:
         """A member of the server, with their roles."""
-        return member(number, roles=self.roles_of.get(number, []), **self.facts_of.get(number, {}), **more)
+        usual = ["31"] if number == BOT else []
+        return member(number, roles=self.roles_of.get(number, usual), **self.facts_of.get(number, {}), **more)
 
     def edit(self, message: Payload, content: str) -> None:
         message |= {"content": content, "edited_timestamp": self.clock.now().isoformat()}
@@ -237,7 +250,7 @@ class World:
         }
 
 
-def _archived(thread: Payload) -> bool:
+def archived(thread: Payload) -> bool:
     return thread["thread_metadata"]["archived"]
 
 

@@ -39,6 +39,7 @@ from bot.channels.ambient import AmbientService
 from bot.channels.effects import ChannelEffects
 from bot.channels.service import PlaceService
 from bot.chat import conversations
+from bot.chat.access.acl import AccessRules
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.access.readers import Readers
 from bot.chat.attachments.reader import Reader
@@ -62,6 +63,8 @@ from bot.explanations import feature as explanations_feature
 from bot.explanations.service import ExplanationService
 from bot.forgetting import feature as forgetting_feature
 from bot.forgetting.service import ForgetService
+from bot.forums import feature as forums_feature
+from bot.forums.service import ForumService
 from bot.knowledge import feature as knowledge_feature
 from bot.knowledge.service import KnowledgeService
 from bot.memory import feature as memory
@@ -157,6 +160,18 @@ class ServedHost(Host):
     memories: MemoryService
     schedules: ScheduleService
     approvers: ApproverService
+    forums: ForumService
+
+
+def forums_on(store: Stored, connections: PlatformConnections, clock: Clock, access: AccessRules) -> ForumService:
+    return ForumService(
+        forums=connections.forums,
+        preferences=store.preferences,
+        replies=store.replies,
+        jobs=store.jobs,
+        clock=clock,
+        operates=access.is_operator,
+    )
 
 
 def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
@@ -264,7 +279,9 @@ def host_on(
         access=rules.access,
         most_ambient=MOST_AMBIENT,
         may_act=True,
+        forums=connections.forums,
     )
+    forums = forums_on(store, connections, clock, rules.access)
     tokens = TokenService(store.api_tokens, clock, new_secret, OwnersAudit(store.audit, clock))
     commands = (
         *conversations.bound_commands(
@@ -287,6 +304,7 @@ def host_on(
         ),
         *explanations_feature.bound_commands(ExplanationService(store.explanations, audiences)),
         *forgetting_feature.bound_commands(forgetting),
+        *forums_feature.bound_commands(forums),
         *knowledge_feature.bound_commands(knowledge),
         *memory.bound_commands(memories, PolicyService(store.facts, clock, audiences, operates)),
         *model_feature.bound_commands(model_service),
@@ -310,6 +328,7 @@ def host_on(
         memories=memories,
         schedules=schedules,
         approvers=approvers,
+        forums=forums,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,
@@ -327,5 +346,5 @@ def host_on(
                 ReplyAction.END: schedules.end,
             },
         ),
-        events=EventsOfFeatures((ambient, forgetting)),
+        events=EventsOfFeatures((ambient, forgetting, forums)),
     )

@@ -34,6 +34,7 @@ from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.explanations.notes import WhyNote
 from bot.forgetting.notices import EditedNotice
+from bot.forums.notes import SolvedNote
 from bot.memory.notices import WithheldNotice
 from bot.python.chart_tool import ChartTool
 from bot.python.conversation_files import ConversationFiles
@@ -52,7 +53,7 @@ from bot.webhooks.config import Hook
 from bot.webhooks.dispatcher import event_kinds
 from store.databases.database import LocalNotifier
 from tests.fakes.fixed_config import WORDED
-from tests.fakes.hosts import ServedHost, ambient_on, connections_of, host_on, patient_reader
+from tests.fakes.hosts import ServedHost, ambient_on, connections_of, forums_on, host_on, patient_reader
 from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory
 
@@ -143,6 +144,7 @@ def turns_host(
                 Feature(name="python", notes=[] if code is None else [CodeNote()]),
                 ambient.feature,
                 Feature(name="webhooks", kinds=event_kinds(hooks)),
+                Feature(name="forums", notes=[SolvedNote(forums_on(store, connections, clock, access))]),
                 Feature(name="explanations", notes=[WhyNote()] if explains else []),
             ]
         ),

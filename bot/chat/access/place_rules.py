@@ -24,6 +24,7 @@ MODEL: Final = "model"
 KNOWLEDGE: Final = "knowledge"
 ACT: Final = "act"
 WEBHOOKS: Final = "webhooks"
+SOLVED: Final = "solved"
 
 
 def name_at(source: str, choice: str = PLACE) -> str:

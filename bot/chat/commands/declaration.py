@@ -278,6 +278,8 @@ class Command(Generic[ServiceT]):
     """Its entry in a message's menu, where platforms let entries run commands."""
     rolling: bool = False
     """Whether it needs a rolling conversation: platforms whose messages each begin a conversation do not offer it."""
+    forums: bool = False
+    """Whether it is about posts of forums: platforms without forums do not offer it."""
     scope: CommandScope = CommandScope.EVERYWHERE
     forms: tuple[PanelForm, ...] = ()
     """All forms that its panels may offer."""

@@ -44,6 +44,8 @@ class ReplyAction(StrEnum):
     """Show the numbers of the reply's charts as tables."""
     WHY = "why"
     """Show its asker what the reply was drawn from."""
+    SOLVED = "solved"
+    """Mark the forum post in which the reply stands as solved."""
 
 
 # Below a reply that waits for a person: they have no use after it.

@@ -42,6 +42,7 @@ _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.CODE: {"label": reply_texts.CODE_BUTTON},
     ReplyAction.NUMBERS: {"label": reply_texts.NUMBERS_BUTTON},
     ReplyAction.WHY: {"label": reply_texts.WHY_BUTTON},
+    ReplyAction.SOLVED: {"label": reply_texts.SOLVED_BUTTON},
 }
 
 _OF_CONVERSATION: Final = frozenset({ReplyAction.STOP, ReplyAction.CONTINUE})

@@ -24,6 +24,7 @@ from bot.platforms.discord.commands import CommandHandler, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.event_places import DiscordEventPlaces
+from bot.platforms.discord.forums import DiscordForums
 from bot.platforms.discord.http_client import BoundedClient
 from bot.platforms.discord.intake import DiscordIntake
 from bot.platforms.discord.members import Members, Servers, refused_line
@@ -203,6 +204,7 @@ class DiscordClient(BoundedClient):
         self.schedules = DiscordSchedules(self, host, members, connection, self.first_connected)
         self.events = DiscordEventPlaces(self, members, connection, self.schedules)
         self.approvers = DiscordApprovers(self, host, members, self._servers, connection, self.schedules)
+        self.forums = DiscordForums(self, connection, members, self.refuses)
         self._reported_servers: set[int] = set()
         self.tree = CommandTree(self)
         self._intake = DiscordIntake(

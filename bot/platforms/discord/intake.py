@@ -37,6 +37,7 @@ from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.caller import WINDOW_FIELDS
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
+from bot.platforms.discord.forums import writes_on
 from bot.platforms.discord.inbound import DiscordBot, DiscordPost, decode_address
 from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers, refusal
 from bot.platforms.discord.options import DiscordOptions
@@ -174,6 +175,9 @@ class DiscordIntake:
         # Other apps have no roles that could let them in, so Discord is not asked for theirs.
         if not post.author.automatic:
             post = replace(post, author=await self._members.author(post.author))
+            if not late and writes_on(message):
+                conversation, person = known_as(message.channel.id), known_as(message.author.id)
+                await self._host.events.wrote_on(SOURCE, conversation, person, post.content)
         found = await self._conversations.of_post(post, me)
         if found is None:
             return False

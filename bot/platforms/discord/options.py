@@ -83,6 +83,7 @@ PERMISSIONS: Final[Mapping[str, Permission]] = {
     "add_reactions": Permission("Add Reactions", 1 << 6),
     "pin_messages": Permission("Pin Messages", 1 << 51),
     "send_polls": Permission("Create Polls", 1 << 49),
+    "manage_threads": Permission("Manage Threads", 1 << 34),
 }
 # What acts need too, and no link asks for, because it allows much more: managers give it in single channels.
 MANAGERS_GIVE: Final[Mapping[str, Permission]] = {"manage_channels": Permission("Manage Channels", 1 << 4)}
@@ -103,6 +104,8 @@ class DiscordFeature(StrEnum):
     """Posts, reactions, threads and the like for the person who asks."""
     MARKS = "marks"
     """Reactions of the bot on questions."""
+    FORUMS = "forums"
+    """The tags of solved posts in forums."""
 
 
 EVERYTHING: Final = frozenset(DiscordFeature)
@@ -128,12 +131,14 @@ _PERMISSIONS_OF: Final[Mapping[DiscordFeature, tuple[str, ...]]] = {
         "send_messages_in_threads",
     ),
     DiscordFeature.MARKS: ("read_message_history", "add_reactions"),
+    DiscordFeature.FORUMS: ("view_channel", "read_message_history", "send_messages_in_threads", "manage_threads"),
 }
 
 
 def required_features(settings: DiscordSettings, *, acts: bool = False) -> frozenset[DiscordFeature]:
     """Return all features that these settings use. `acts`: whether the bot may act for the people who ask."""
-    used = {DiscordFeature.ACTS: acts, DiscordFeature.MARKS: settings.marks}
+    # Managers of posts can do much: only a server with a help forum needs that.
+    used = {DiscordFeature.ACTS: acts, DiscordFeature.MARKS: settings.marks, DiscordFeature.FORUMS: False}
     return frozenset(feature for feature in EVERYTHING if used.get(feature, True))
 
 

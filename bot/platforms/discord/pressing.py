@@ -216,7 +216,7 @@ class Pressing:
                     await self._use_command(interaction, button, ended=False)
                 case ReplyAction.UNDO | ReplyAction.CANCEL | ReplyAction.KEEP | ReplyAction.END:
                     await self._take_back(interaction, button)
-                case ReplyAction.CHANGE | ReplyAction.CODE | ReplyAction.NUMBERS | ReplyAction.WHY:
+                case ReplyAction.CHANGE | ReplyAction.CODE | ReplyAction.NUMBERS | ReplyAction.WHY | ReplyAction.SOLVED:
                     await self._use_command(interaction, button)
                 case _:
                     assert_never(button.offer)

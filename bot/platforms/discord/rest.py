@@ -196,9 +196,18 @@ class Rest:
         channel = await self._request("GET", _CHANNEL, None, channel_id=thread)
         if str(channel.get("owner_id")) not in self._author_ids or "thread_metadata" not in channel:
             return
-        archived = channel["thread_metadata"].get("archived", False)
+        await self._change_thread(thread, channel, {"name": name})
+
+    async def set_tag(self, thread: str, tag: str, *, on: bool) -> None:
+        """Add a tag to a forum post, or remove it; its other tags stay, and an archived post stays archived."""
+        channel = await self._request("GET", _CHANNEL, None, channel_id=thread)
+        tags = [one for one in map(str, channel.get("applied_tags") or ()) if one != tag]
+        await self._change_thread(thread, channel, {"applied_tags": [*tags, tag] if on else tags})
+
+    async def _change_thread(self, thread: str, state: Payload, change: Payload) -> None:
+        archived = state.get("thread_metadata", {}).get("archived", False)
         unarchive = {"archived": False} if archived else {}  # Discord does not change an archived thread
-        await self._call("PATCH", _CHANNEL, {"name": name, **unarchive}, channel_id=thread)
+        await self._call("PATCH", _CHANNEL, {**change, **unarchive}, channel_id=thread)
         if archived:
             await self._call("PATCH", _CHANNEL, {"archived": True}, channel_id=thread)
 

@@ -39,7 +39,7 @@ from bot.chat.reply.surface import PRESSED_ONCE, ReplyAction
 from bot.chat.texts import formatting
 from bot.chat.texts import replies as reply_texts
 from bot.chat.waiting import waiting_panel
-from bot.commands import COMMANDS as DECLARED
+from bot.commands import WITHOUT_FORUMS as DECLARED
 from bot.commands import form_named
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play.inbound import PlayAddress, budget_ids, conversation_of, read_message
@@ -420,7 +420,7 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
             send_ephemeral(caller, text=await host.feedback.press_note(request.offer, reply, person))
             text = platforms_texts.AFTER_PRESS[request.offer](page.text)
             _remove_offers(caller, page, PRESSED_ONCE[request.offer], text)
-        case ReplyAction.CHANGE | ReplyAction.CODE | ReplyAction.NUMBERS | ReplyAction.WHY:
+        case ReplyAction.CHANGE | ReplyAction.CODE | ReplyAction.NUMBERS | ReplyAction.WHY | ReplyAction.SOLVED:
             await _use_command(caller, page, request.offer, await _reply_of(caller, page))
         case _:
             assert_never(request.offer)

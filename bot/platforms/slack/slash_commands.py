@@ -11,7 +11,7 @@ from typing import Final
 from bot import commands as discovery
 from bot.platforms import texts as platforms_texts
 
-COMMANDS: Final = tuple(command for command in discovery.COMMANDS if not command.rolling)
+COMMANDS: Final = tuple(command for command in discovery.WITHOUT_FORUMS if not command.rolling)
 # What stands in the menu of a message, with the commands that it runs.
 ENTRIES: Final = tuple((command.entry, command) for command in COMMANDS if command.entry is not None)
 # Slack has its own `/help` and `/remind`; behind a mention, they are the bot's commands.

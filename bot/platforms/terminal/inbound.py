@@ -17,7 +17,7 @@ from agent.messages import Depth
 from bot.chat.commands.declaration import ALIKE, AnyCommand, command_meant, command_named, nearly_meant
 from bot.chat.commands.talking import STOP_COMMAND as STOP
 from bot.chat.intake import is_stop
-from bot.commands import COMMANDS
+from bot.commands import WITHOUT_FORUMS as COMMANDS
 from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.attachments import split_path
 
