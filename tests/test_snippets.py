@@ -43,6 +43,7 @@ RUN_BY: Final[Mapping[tuple[str, str], str]] = {
     ("README.md", "python"): "tests/agent/test_library.py",
     ("CONTRIBUTING.md", "python"): "tests/test_docs.py",
     ("docs/mcp-server.md", "json"): "tests/flows/test_mcp_server.py",
+    ("docs/eval.md", "yaml"): "tests/bot/evals/test_page.py",
     ("docs/hooks.md", "python"): "tests/flows/test_hooks.py",
     ("docs/api.md", "python"): "tests/flows/test_api_page.py",
     ("docs/operating.md", "sql"): "tests/store/test_operating_queries.py",

@@ -27,6 +27,7 @@ NOT_SENTENCES: Final = {
     "bot/settings/declaration.py": "a section is declared with its heading",
     "bot/models/check.py": "a model reads the probes",
     "bot/setup/operator_doctor.py": "what the model is asked is a prompt",
+    "bot/evals/judge.py": "a model reads the prompt",
     "bot/platforms/discord/options.py": "permissions have the names that Discord gives them",
     "bot/chat/attachments/text_encoding.py": "encodings have names of their own",
     "bot/chat/attachments/read_again.py": "a model reads what describes a tool, and what it brings",

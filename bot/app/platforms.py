@@ -120,7 +120,7 @@ async def serve_platforms(
             log.info("%s", models.sentence)
             if models.advice:
                 log.info("%s", models.advice)
-            host, core, every = _host(settings, opened, connections, telemetry)
+            host, core, every = build_host(settings, opened, connections, telemetry)
             served = frozenset(map(platform_of, chosen))
             look = partial(look_at, store, telemetry, connections.silent_s)
             connected = partial(_connected, connections)
@@ -284,7 +284,7 @@ def _replicas(store: Store) -> Replicas | None:
     return Replicas(store.shard_leases, store.shared_rates, process_name(), parts.CLOCK)
 
 
-def _host(
+def build_host(
     settings: Settings, opened: Opened, connections: PlatformConnections, telemetry: Telemetry
 ) -> tuple[Host, Core, Features]:
     store, models = opened.store, opened.models

@@ -15,6 +15,7 @@ from bot.api.tokens import DEFAULT_DAYS, DailyBudget, parse_budget, parse_days, 
 from bot.app.storage_settings import database_url
 from bot.chat.exit_codes import Exit
 from bot.chat.output import complain, write_out
+from bot.evals import texts as eval_texts
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import SlackFeature
 from bot.platforms.slack.settings import parse_command_prefix, slack_app
@@ -45,6 +46,7 @@ class Subcommand(StrEnum):
     ASK = "ask"
     MCP = "mcp"
     PLAY = "play"
+    EVAL = "eval"
     RUN = "run"
     INIT = "init"
     SETTINGS = "settings"
@@ -105,6 +107,7 @@ def parser() -> argparse.ArgumentParser:
     _add_migrate(commands)
     _add_backups(commands)
     commands.add(Subcommand.CHECK_MODEL, "test how well the configured model can use tools", setup_texts.CHECK_SAYS)
+    _add_eval(commands)
     _add_doctor(commands)
     _add_usage(commands)
     _add_audit(commands)
@@ -206,6 +209,81 @@ def _add_play(commands: _Commands) -> None:
 def _file_to_keep(text: str) -> Path:
     if not (file := Path(text)).absolute().parent.is_dir():
         raise ValueError(setup_texts.PLAY_NO_FOLDER.format(file=file))
+    return file
+
+
+def _add_eval(commands: _Commands) -> None:
+    exam = commands.add(Subcommand.EVAL, "ask the bot the questions of a file and check the answers", eval_texts.SAYS)
+    exam.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the YAML file with questions and checks")
+    exam.add_argument("--starter", action="store_true", help="use the 40 built-in questions instead of a file")
+    exam.add_argument(
+        "--write-starter", type=Path, metavar="FILE", help="write the built-in questions to a new file, and stop"
+    )
+    exam.add_argument("--check", action="store_true", help="only check the file for mistakes, without any model")
+    exam.add_argument(
+        "--only",
+        type=_names,
+        default=frozenset[str](),
+        metavar="NAMES",
+        help="only these questions or groups, separated by commas",
+    )
+    exam.add_argument(
+        "--model",
+        dest="models",
+        action="append",
+        metavar="NAME",
+        help="the model to test, as in COGENCY_MODEL; repeat the option to compare models (default: your settings)",
+    )
+    exam.add_argument("--judge", metavar="NAME", help="the model that judges answers (default: `judge` in the file)")
+    exam.add_argument(
+        "--repeat", type=_argument_type(whole(1, 100)), metavar="N", help="ask each question N times (default: 1)"
+    )
+    exam.add_argument(
+        "--parallel", type=_argument_type(whole(1, 64)), default=4, metavar="N", help="questions at once (default: 4)"
+    )
+    exam.add_argument(
+        "--timeout",
+        dest="timeout_s",
+        type=_argument_type(whole(1, 3_600)),
+        default=300,
+        metavar="SECONDS",
+        help="how long to wait for one answer (default: 300)",
+    )
+    exam.add_argument(
+        "--budget",
+        type=_argument_type(parse_budget),
+        default=DailyBudget(),
+        metavar="AMOUNT",
+        help="stop when this is spent, as in 2.50 (dollars) or '200,000 tokens' (default: no limit)",
+    )
+    exam.add_argument(
+        "--threshold",
+        type=_argument_type(_share),
+        metavar="PERCENT",
+        help="how many answers of each model must pass for exit code 0 (default: 100)",
+    )
+    exam.add_argument("--html", type=_argument_type(_file_to_write), metavar="FILE", help="also write a web page")
+    exam.add_argument("--junit", type=_argument_type(_file_to_write), metavar="FILE", help="also write JUnit XML")
+    exam.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of a table")
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
+
+
+def _share(text: str) -> float:
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent <= 100:
+        raise ValueError(eval_texts.PERCENT_FORM)
+    return percent / 100
+
+
+def _file_to_write(text: str) -> Path:
+    if not (file := Path(text)).absolute().parent.is_dir():
+        raise ValueError(eval_texts.NO_FOLDER.format(file=file))
     return file
 
 

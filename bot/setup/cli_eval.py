@@ -1,0 +1,246 @@
+"""`cogency eval`: an exam for the bot."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.errors import SettingsError
+from agent.machine import CLOCK
+from bot.api.tokens import DailyBudget
+from bot.app.settings import Settings
+from bot.chat.exit_codes import Exit
+from bot.chat.output import complain, write_out
+from bot.chat.texts.formatting import counted
+from bot.evals import texts as eval_texts
+from bot.settings.installation import typed_command
+from bot.setup.arguments import Do, Subcommand
+from bot.setup.local_user import user_name
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from bot.evals.exam import Exam
+    from bot.evals.running import Sitting
+
+KIND = "eval"  # What the calls are for, on the operator's bill
+
+
+async def _eval(
+    settings: Settings,
+    *,
+    file: Path | None,
+    starter: bool,
+    write_starter: Path | None,
+    check: bool,
+    only: frozenset[str],
+    models: Sequence[str] | None,
+    judge: str | None,
+    repeat: int | None,
+    parallel: int,
+    timeout_s: float,
+    budget: DailyBudget,
+    threshold: float | None,
+    html: Path | None,
+    junit: Path | None,
+    as_json: bool,
+) -> Exit:
+    from bot.evals.starter import starter_text  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    if write_starter is not None:
+        return _write_starter(write_starter, starter_text())
+    if starter == (file is not None):
+        complain(f"cogency eval: {eval_texts.FILE_OR_STARTER if starter else eval_texts.NEEDS_FILE}")
+        return Exit.ARGUMENTS
+    exam = _read(file, starter_text())
+    if check:
+        checks = sum(len(question.checks) for question in exam.questions)
+        sentence = eval_texts.CHECKED.format(
+            file=exam.name,
+            questions=counted(len(exam.questions), "question", "questions"),
+            checks=counted(checks, "check", "checks"),
+        )
+        write_out(sys.stdout, f"{sentence}\n")
+        return Exit.OK
+    exam = replace(_only(exam, only), repeat=repeat or exam.repeat, judge=_judge_of(exam, judge, only))
+    if threshold is not None:
+        exam = replace(exam, threshold=threshold)
+    asked = tuple(models or [""])
+    if twice := [model for model in asked if asked.count(model) > 1]:
+        raise SettingsError(eval_texts.SAME_MODEL.format(model=twice[0]))
+    out = sys.stderr if as_json else sys.stdout
+
+    def tell(line: str) -> None:
+        write_out(out, f"{line}\n")
+
+    with _interrupts() as (interrupted, received):
+        sitting = await _sit(settings, exam, asked, parallel, timeout_s, budget, interrupted, tell)
+    _write_reports(sitting, html, junit, as_json=as_json)
+    if signal.SIGTERM in received:
+        return Exit.TERMINATED
+    return _exit_of(sitting)
+
+
+async def _sit(
+    settings: Settings,
+    exam: "Exam",
+    models: Sequence[str],
+    parallel: int,
+    timeout_s: float,
+    budget: DailyBudget,
+    interrupted: asyncio.Event,
+    tell: Callable[[str], None],
+) -> "Sitting":
+    """Ask all questions, and store the costs. Raises SettingsError and StoreError."""
+    from bot.app.evaluation import open_eval_bots  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.evals.report import announcement, progress_line  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.evals.running import EvalBudget, Runner, RunResult, Sitting, planned  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator_models import charge  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    started, done = CLOCK.monotonic(), 0
+    async with open_eval_bots(settings, models, exam.judge, parallel=parallel, timeout_s=timeout_s) as bots:
+        judge_name = "" if bots.judge is None else bots.judge.name
+        if models == ("",) and bots.is_rehearsal and settings.models.model is None:
+            tell(eval_texts.REHEARSAL_ASKED)
+        tell(announcement(exam, bots.models, exam.repeat, judge_name))
+        runs = planned(exam, bots.models, exam.repeat)
+
+        def show(result: RunResult) -> None:
+            nonlocal done
+            done += 1
+            tell(progress_line(result, done, len(runs), names_model=len(bots.models) > 1))
+
+        limits = EvalBudget(budget.money, budget.tokens)
+        runner = Runner(bots.ask, bots.judge, bots.spent, bots.unpriced, limits, parallel, show)
+        try:
+            results = await runner.run(runs, interrupted)
+        finally:
+            await charge(settings, f"terminal:{user_name()}", KIND, [*bots.paid_calls(), *runner.judge_calls])
+        stopped, sentence = runner.stopped
+        return Sitting(
+            exam=exam,
+            models=bots.models,
+            repeat=exam.repeat,
+            results=results,
+            seconds=CLOCK.monotonic() - started,
+            spent=bots.spent(),
+            judged=runner.judged,
+            judge=judge_name,
+            stopped=stopped,
+            sentence=sentence,
+        )
+
+
+def _write_reports(sitting: "Sitting", html: Path | None, junit: Path | None, *, as_json: bool) -> None:
+    """Write what was asked for, and the table or the JSON. Raises SettingsError."""
+    from bot.evals import report  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    threshold, now = sitting.exam.threshold, CLOCK.now()
+    if html is not None:
+        _write(html, report.as_html(sitting, threshold, now))
+    if junit is not None:
+        _write(junit, report.as_junit(sitting))
+    text = report.as_json(sitting, threshold, now) if as_json else f"\n{report.table(sitting, threshold)}"
+    write_out(sys.stdout, f"{text}\n")
+
+
+def _exit_of(sitting: "Sitting") -> Exit:
+    from bot.evals.report import has_passed  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.evals.running import StopReason  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    if sitting.stopped is StopReason.INTERRUPTED:
+        return Exit.INTERRUPTED
+    return Exit.OK if has_passed(sitting, sitting.exam.threshold) else Exit.FAILED
+
+
+@contextmanager
+def _interrupts() -> "Generator[tuple[asyncio.Event, list[signal.Signals]]]":
+    """Yield an event that the first Ctrl-C or SIGTERM sets, and the signals that came. A second one ends the command
+    without a report.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    interrupted, received = asyncio.Event(), list[signal.Signals]()
+
+    def stop(number: signal.Signals) -> None:
+        received.append(number)
+        interrupted.set()
+        if len(received) > 1 and task is not None:
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        yield interrupted, received
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _read(file: Path | None, starter: str) -> "Exam":
+    """Read the file, or the built-in questions. Raises SettingsError."""
+    from bot.app.evaluation import OWN_TOOLS  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.evals.exam_file import MAX_CHARS, read_exam  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    if file is None:
+        return read_exam(starter, eval_texts.STARTER, OWN_TOOLS)
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(4 * MAX_CHARS + 1)
+        text = content.decode()
+    except FileNotFoundError:
+        command = typed_command("eval --write-starter FILE.yaml")
+        raise SettingsError(eval_texts.NO_FILE.format(file=file, starter=command)) from None
+    except OSError as error:
+        raise SettingsError(eval_texts.UNREADABLE.format(file=file, reason=error.strerror)) from None
+    except UnicodeDecodeError:
+        raise SettingsError(eval_texts.WRONG_ENCODING.format(file=file)) from None
+    if len(text) > MAX_CHARS:
+        raise SettingsError(eval_texts.TOO_LARGE.format(file=file, limit=MAX_CHARS // 1_000))
+    return read_exam(text, file.name, OWN_TOOLS)
+
+
+def _only(exam: "Exam", names: frozenset[str]) -> "Exam":
+    """Return the exam with these questions and groups alone. Raises SettingsError."""
+    if not names:
+        return exam
+    known = {question.name for question in exam.questions} | {question.group for question in exam.questions}
+    if unknown := sorted(names - known):
+        raise SettingsError(eval_texts.NO_QUESTION_NAMED.format(name=unknown[0], file=exam.name))
+    chosen = tuple(question for question in exam.questions if {question.name, question.group} & names)
+    return replace(exam, questions=chosen)
+
+
+def _judge_of(exam: "Exam", judge: str | None, only: frozenset[str]) -> str:
+    """Return the judge's name; "" if nothing is judged. Raises SettingsError if there is none."""
+    judged = next((question for question in _only(exam, only).questions if question.is_judged), None)
+    name = judge or exam.judge
+    if judged is not None and not name:
+        raise SettingsError(eval_texts.NO_JUDGE.format(file=exam.name, question=judged.name))
+    return name if judged is not None else ""
+
+
+def _write_starter(file: Path, text: str) -> Exit:
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        complain(f"cogency eval: {eval_texts.STARTER_EXISTS.format(file=file)}")
+        return Exit.ARGUMENTS
+    except OSError as error:
+        raise SettingsError(eval_texts.NOT_WRITTEN.format(file=file, reason=error.strerror)) from None
+    write_out(sys.stdout, f"{eval_texts.STARTER_WRITTEN.format(file=file)}\n")
+    return Exit.OK
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(eval_texts.NOT_WRITTEN.format(file=file, reason=error.strerror)) from None
+
+
+COMMANDS: Mapping[Subcommand, Do] = {Subcommand.EVAL: _eval}

@@ -1,0 +1,187 @@
+"""`cogency eval`: an exam for a whole bot, on a database of its own."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from bot.chat.exit_codes import Exit
+from bot.evals.starter import starter_text
+from tests.bot.evals.test_page import starter_row, yaml_blocks
+from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
+from tests.fakes.ready_process import COMMAND, ReadyProcess
+from tests.flows.test_setup import cogency
+from tests.patience import PATIENCE_S, until
+
+# What the rehearsal model cannot do: it follows a few fixed rules, and reads no facts that it did not search for.
+BEYOND_THE_REHEARSAL = {
+    "does-not-repeat-the-old-value",
+    "keeps-facts-of-two-things-apart",
+    "uses-a-known-fact",
+    "calls-a-tool",
+    "cites-a-tools-source",
+    "compares-two-results",
+    "needs-no-tool",
+    "passes-a-number",
+    "says-that-it-cannot-call-someone",
+}
+ONE = yaml_blocks()[0]
+JUDGED = """\
+judge: openai:m-judge
+questions:
+  - name: polite
+    ask: Good morning!
+    expect:
+      judged: The answer greets back.
+"""
+MANY = "questions:\n" + "".join(
+    f"  - {{name: q{number}, ask: Show me some code, expect: {{contains: def}}}}\n" for number in range(200)
+)
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [*folder.iterdir()]
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Path:
+    """Where the processes of a test put temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.slow
+async def test_the_rehearsal_model_gets_what_it_gets_in_the_starter_file(tmp_path: Path, temporary: Path) -> None:
+    settings = {"TMPDIR": f"{temporary}", "COGENCY_EMBEDDINGS": "off"}
+    code, said, complained = await cogency(tmp_path, "eval", "--starter", "--json", "--parallel", "16", **settings)
+    report = json.loads(said)
+    failed = {result["question"] for result in report["results"] if result["status"] == "failed"}
+    assert failed == BEYOND_THE_REHEARSAL, complained
+    assert {result["status"] for result in report["results"]} == {"passed", "failed"}
+    groups = {"memory": [0, 0], "audience": [0, 0], "tools": [0, 0], "refusal": [0, 0]}
+    for result in report["results"]:
+        groups[result["group"]][0] += result["status"] == "passed"
+        groups[result["group"]][1] += 1
+    assert [f"{passed}/{asked}" for passed, asked in groups.values()] == starter_row("rehearsal")[:-1], "docs/models.md"
+    assert starter_row("rehearsal")[-1] == f"{report['models'][0]['passed']}/40"
+    assert report["cost_usd"] == 0
+    assert code == Exit.FAILED
+    assert complained.count("\n") >= 1 + 40, "a line for each question, as it is answered"
+    assert not files_in(temporary), "the database is removed"
+
+
+async def test_a_run_writes_all_reports_and_leaves_the_bots_own_database_alone(tmp_path: Path) -> None:
+    (tmp_path / "exam.yaml").write_text(ONE)
+    reports = ("--html", "report.html", "--junit", "report.xml")
+    code, said, complained = await cogency(tmp_path, "eval", "exam.yaml", *reports)
+    assert (code, complained) == (Exit.OK, "")
+    assert said.startswith("exam.yaml: 2 questions. Model: rehearsal.\n[1/2]  passed  ")
+    assert said.endswith("\nThe threshold of 100 % was reached.\n")
+    (suite,) = ET.fromstring((tmp_path / "report.xml").read_text()).findall("testsuite")  # noqa: S314 -- our own
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
+    assert "Vermilion" in (tmp_path / "report.html").read_text()
+    assert not (tmp_path / "bot.db").exists()
+
+
+async def test_a_file_is_checked_without_any_model(tmp_path: Path) -> None:
+    no_model = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
+    code, said, complained = await cogency(tmp_path, "eval", "--write-starter", "my.yaml")
+    assert (code, said, complained) == (Exit.OK, "Wrote 40 example questions to my.yaml.\n", "")
+    assert (tmp_path / "my.yaml").read_text() == starter_text()
+    code, said, complained = await cogency(tmp_path, "eval", "--check", "my.yaml", **no_model)
+    assert (code, complained) == (Exit.OK, "")
+    assert said.startswith("my.yaml is valid: 40 questions, ")
+    (tmp_path / "my.yaml").write_text(ONE.replace("ask:", "aks:", 1))
+    code, said, complained = await cogency(tmp_path, "eval", "--check", "my.yaml", **no_model)
+    assert (code, said) == (Exit.SETTINGS, "")
+    assert complained == ("cogency: my.yaml, line 4: questions[1].aks is not a known field. Did you mean `ask`?\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        ((), Exit.ARGUMENTS, "Name a file, or use --starter to run the built-in questions."),
+        (("exam.yaml", "--starter"), Exit.ARGUMENTS, "Use either a file or --starter."),
+        (("none.yaml",), Exit.SETTINGS, "none.yaml does not exist. To write an example to start from, run `"),
+        (("--write-starter", "exam.yaml"), Exit.ARGUMENTS, "exam.yaml exists already. Choose another name."),
+        (
+            ("exam.yaml", "--only", "bout"),
+            Exit.SETTINGS,
+            "--only names `bout`, which is neither a question nor a group",
+        ),
+        (("exam.yaml", "--model", "a:b", "--model", "a:b"), Exit.SETTINGS, "a:b is named twice."),
+        (("exam.yaml", "--threshold", "101"), Exit.ARGUMENTS, "must be a number from 0 to 100"),
+        (("exam.yaml", "--html", "no/where.html"), Exit.ARGUMENTS, "its folder does not exist"),
+        (("exam.yaml", "--budget", "much"), Exit.ARGUMENTS, "argument --budget"),
+        (("judged.yaml", "--judge", "rehearsal"), Exit.SETTINGS, "The rehearsal model cannot judge answers."),
+    ],
+)
+async def test_arguments_that_make_no_run_are_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...], code: Exit, sentence: str
+) -> None:
+    (tmp_path / "exam.yaml").write_text(ONE)
+    (tmp_path / "judged.yaml").write_text(JUDGED)
+    ended, said, complained = await cogency(tmp_path, "eval", *arguments)
+    assert (ended, said) == (code, "")
+    assert sentence in complained
+
+
+async def test_models_are_compared_and_judged_by_another_whose_cost_is_shown(tmp_path: Path) -> None:
+    def answer(request: Request) -> Reply:
+        model, messages = request.json["model"], json.dumps(request.json["messages"])
+        if model == "m-judge":
+            passes = "Good morning to you" in messages
+            return [head(), text(json.dumps({"passes": passes, "reason": "It does not greet."})), DONE]
+        return [head(), text("Good morning to you!" if model == "m-kind" else "What?"), DONE]
+
+    (tmp_path / "exam.yaml").write_text(JUDGED)
+    async with ModelServer(lambda request: whole(404, {}) if request.method == "GET" else answer(request)) as server:
+        settings = {"COGENCY_MODEL": "openai:m-other", "OPENAI_BASE_URL": server.url, "COGENCY_LEARNING": "on"}
+        named = ("--model", "openai:m-kind", "--model", "openai:m-rude")
+        code, said, complained = await cogency(tmp_path, "eval", "exam.yaml", *named, **settings)
+        asked = {request.json["model"] for request in server.requests if request.method == "POST"}
+    assert (code, complained) == (Exit.FAILED, "")
+    assert asked == {"m-kind", "m-rude", "m-judge"}, "no other model answers in place of one that is named"
+    assert "exam.yaml: 1 question. Model: openai:m-kind, openai:m-rude. openai:m-judge judges 1 question." in said
+    assert "the judge says: It does not greet." in said
+    assert "\npolite        passed         FAILED\n" in said
+    assert "Judge: openai:m-judge. Cost of judging: no list price." in said
+    _, usage, _ = await cogency(tmp_path, "usage", "--by", "model", "--json")
+    spent = {total["key"]: total["calls"] for total in json.loads(usage)["totals"]}
+    assert spent == {"openai:m-kind": 1, "openai:m-rude": 1, "openai:m-judge": 2}, "the operator's bill has it all"
+
+
+def start(tmp_path: Path, temporary: Path, *arguments: str) -> ReadyProcess:
+    """Start a command whose output goes into the files `out` and `err`."""
+    environment = {
+        "TMPDIR": f"{temporary}",
+        "PATH": os.environ["PATH"],  # noqa: TID251 -- a process needs one
+        "HOME": str(tmp_path),
+        "COGENCY_DATABASE_URL": f"sqlite:///{tmp_path / 'bot.db'}",
+        "COGENCY_MODEL": "rehearsal",
+    }
+    with (tmp_path / "out").open("wb") as out, (tmp_path / "err").open("wb") as err, Path(os.devnull).open() as nothing:
+        return ReadyProcess(COMMAND, (nothing.fileno(), out.fileno(), err.fileno()), environment, tmp_path, arguments)
+
+
+async def test_ctrl_c_leaves_a_report_of_what_was_finished(tmp_path: Path, temporary: Path) -> None:
+    (tmp_path / "exam.yaml").write_text(MANY)
+    reports = ("--json", "--junit", "report.xml")
+    process = start(tmp_path, temporary, "eval", "exam.yaml", "--parallel", "2", *reports)
+    await until(lambda: "passed" in (tmp_path / "err").read_text(), look_s=0.05)
+    process.send_signal(signal.SIGINT)
+    assert await asyncio.to_thread(process.wait, PATIENCE_S) == Exit.INTERRUPTED
+    report = json.loads((tmp_path / "out").read_text())
+    counts = report["models"][0]
+    assert report["stopped"] == "interrupted"
+    assert counts["passed"] >= 1
+    assert counts["not_run"] > 100
+    assert counts["passed"] + counts["not_run"] == 200
+    (suite,) = ET.fromstring((tmp_path / "report.xml").read_text()).findall("testsuite")  # noqa: S314 -- our own
+    assert suite.get("skipped") == f"{counts['not_run']}"
+    assert not files_in(temporary)
