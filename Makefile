@@ -1,7 +1,7 @@
 # All tasks of developers and CI, on a machine with Python 3.11 or later, pip and make.
 #
 #   make demo      install the run-time dependencies, and chat in the terminal (no keys needed)
-#   make check     formatting, lint, types of the product, import contracts and the unit tests, in a minute
+#   make check     formatting, lint, types of what changed, import contracts and the unit tests, in a minute
 #   make test      install the test dependencies, and run the tests of the product
 #   make test-thorough  all tests of the product, with all cases and other random values each time (half an hour)
 #   make test-benchmarks  the tests of the benchmarks and of the films
@@ -30,7 +30,7 @@ FONTS := tests/films/node_modules
 # Without compiled files each test process would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test test-thorough test-benchmarks test-python soak chaos newcomer coverage lint style types units format docs test-docs generated film release lock clean
+.PHONY: demo check types-of-changes test test-thorough test-benchmarks test-python soak chaos newcomer coverage lint style types units format docs test-docs generated film release lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -77,10 +77,14 @@ coverage: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 
 lint: style types
 
-# Checking types takes longest, in one process, so the unit tests beside it run in two processes of a lower priority.
-# Checking unchanged tests would double its time: `make lint` does that.
+# Checking all types takes longest, in one process, so the unit tests beside it run in two processes of a lower priority.
 check: .venv/dev.stamp $(NODE_TOOLS)/.stamp
-	@$(MAKE) --no-print-directory -j 3 types TYPED="agent bot store $(CHANGED)" style units
+	@$(MAKE) --no-print-directory -j 3 types-of-changes style units
+
+# Of the product, what changed since the last check without errors, and what imports it; the first time, all of it.
+types-of-changes:
+	@files="$$($(BIN)/python -m tests.unchecked) $(CHANGED)" && if [ -n "$$(echo $$files)" ]; then \
+	  $(MAKE) --no-print-directory types TYPED="$$(echo $$files)"; fi && $(BIN)/python -m tests.unchecked --note
 
 # Python files outside of the product that differ from the last commit, or are new.
 CHANGED = $(shell for how in "diff --relative --name-only --diff-filter=d HEAD" "ls-files --others --exclude-standard"; do \
