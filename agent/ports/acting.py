@@ -9,6 +9,7 @@ Rules
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -31,6 +32,10 @@ class ActRight(StrEnum):
     TOPIC = "topic"
     BOOKMARK = "bookmark"
     """Add or remove a channel's bookmark."""
+    CANVAS = "canvas"
+    """Create a canvas in a channel, or change or delete one that the bot made there for them."""
+    EVENT = "event"
+    """Schedule an event, or change or delete one that the bot made for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,8 @@ class ActTarget:
     """A channel, a thread or a message in which the person may act now. Ids are the platform's own.
 
     `channel`: of a thread its parent's; `thread`, `message`: "" for none. `place`: who reads there. `page`: the id that
-    the message would have as a page of a reply. `conversation`: of the posts that are made there. `name`: "#general".
+    the message would have as a page of a reply, or that of a canvas or event (`Hands.page_of`). `conversation`: of the
+    posts that are made there. `name`: "#general".
     """
 
     channel: str
@@ -114,10 +120,57 @@ class Bookmarks(Protocol):
         ...
 
 
+class Canvases(Protocol):
+    """Documents in channels, which everyone there can read and change. They mention nobody."""
+
+    async def create_canvas(self, target: ActTarget, title: str, text: str) -> Posted:
+        """Create a canvas in a channel. `text`: Markdown. It is not repeated where the platform does not answer."""
+        ...
+
+    async def append(self, target: ActTarget, text: str) -> None:
+        """Add text at the end of the canvas that is the target's page. It is not repeated, either."""
+        ...
+
+    async def replace(self, target: ActTarget, section: str, text: str) -> None:
+        """Replace the one section (a heading, paragraph, list or table) of the canvas that contains `section`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventDetails:
+    """What an event shows; of a changed one only what changes. `start`, `end`: aware. `location`: of an event that does
+    not take place in a voice channel.
+    """
+
+    title: str = ""
+    start: datetime | None = None
+    end: datetime | None = None
+    location: str = ""
+    description: str = ""
+
+    @property
+    def words(self) -> str:
+        return "\n".join(filter(None, [self.title, self.location, self.description]))
+
+
+class ScheduledEvents(Protocol):
+    """Events that members of a server see in its calendar. They notify nobody."""
+
+    async def create_event(self, target: ActTarget, event: EventDetails) -> Posted:
+        """Schedule an event in the target's voice channel, or at its location. It is not repeated where the platform
+        does not answer.
+        """
+        ...
+
+    async def edit_event(self, target: ActTarget, event: EventDetails) -> EventDetails:
+        """Change the event that is the target's page; return what it shows now."""
+        ...
+
+
 class Hands(Protocol):
     """The bot's hands on one platform. Every method raises ToolError with a sentence for the model.
 
-    `threads`, `topics`, `bookmarks`: None where the platform has none.
+    `threads`, `topics`, `bookmarks`, `canvases`, `events`: None where the platform has none.
     """
 
     @property
@@ -133,6 +186,20 @@ class Hands(Protocol):
     @property
     def bookmarks(self) -> Bookmarks | None:
         """What adds and removes bookmarks."""
+        ...
+
+    @property
+    def canvases(self) -> Canvases | None:
+        """What creates and changes canvases."""
+        ...
+
+    @property
+    def events(self) -> ScheduledEvents | None:
+        """What schedules events."""
+        ...
+
+    def page_of(self, link: str) -> tuple[ActRight, str] | None:
+        """Return what the link of a canvas or event stands for, and the id of its page; None for any other text."""
         ...
 
     @property
@@ -177,7 +244,7 @@ class Hands(Protocol):
         ...
 
     async def delete(self, target: ActTarget, pages: Sequence[str]) -> None:
-        """Delete these messages of the bot. One that is gone already is no error."""
+        """Delete these messages of the bot, or its canvas or event. One that is gone already is no error."""
         ...
 
     async def react(self, target: ActTarget, emoji: str) -> None:

@@ -16,9 +16,9 @@ Rules
 import asyncio
 import json
 import logging
-from collections.abc import Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import Awaitable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -28,7 +28,17 @@ from agent.jobs import Job
 from agent.memory.audience import WIDE, GroupAudience, Place, may_flow, may_flow_from
 from agent.memory.forgetting_plans import Deleted
 from agent.messages import JsonObject, Provenance
-from agent.ports.acting import ActRight, ActTarget, Hands, NewPoll, NewThread, Threads
+from agent.ports.acting import (
+    ActRight,
+    ActTarget,
+    EventDetails,
+    Hands,
+    NewPoll,
+    NewThread,
+    Posted,
+    ScheduledEvents,
+    Threads,
+)
 from agent.ports.acts import ActLimit, Acts, Poll
 from agent.ports.clock import Clock
 from agent.ports.forgetting import Forgetting
@@ -36,6 +46,8 @@ from agent.ports.jobs import Jobs
 from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
 from agent.ports.tools import ToolContext, ToolOutput
+from agent.protocol.render import excerpt
+from agent.schedules.times import MAX_AHEAD, moment_of, zone_of
 from agent.shown_replies import Answered
 from agent.turn_kinds import TurnKind
 from bot.acts import texts
@@ -50,6 +62,7 @@ log = logging.getLogger(__name__)
 MAX_MESSAGES: Final = 4  # For one post: more would fill a channel
 MIN_OPTIONS: Final = 2
 POLL_HOURS: Final = 24
+USUAL_EVENT: Final = timedelta(hours=1)
 CLOSE_POLL: Final = "close_poll"  # The kind of job that closes a poll; its payload is its source, channel and page
 NOWHERE: Final = Place(GroupAudience("none"))  # Of what is closed, where nothing is read
 _Part = TypeVar("_Part")
@@ -124,7 +137,7 @@ class ActService:
         else:
             target = await hands.find(where, ActRight.THREAD, context)
         whole = await self._checked(f"**{title}**\n\n{text}", target, context)
-        messages = hands.split(show_addresses(text, lambda _: False, complete=True))
+        messages = hands.split(_shown(text))
         if len(messages) > MAX_MESSAGES:
             raise ToolError(texts.TOO_LONG.format(count=len(messages), most=MAX_MESSAGES), ours=True)
         mentioned = await _mentioned(hands, text, context)
@@ -181,6 +194,65 @@ class ActService:
         await self._charge(target, context)
         await bookmarks.remove_bookmark(target, named)
         return _output(texts.UNBOOKMARKED, context)
+
+    async def create_canvas(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands, title, text = self._hands(context), " ".join(_text(args, "title").split()), _text(args, "text")
+        canvases = _offered(hands.canvases)
+        target = await hands.find(str(args.get("where", "")).strip(), ActRight.CANVAS, context)
+        whole = await self._checked(f"# {title}\n\n{text}", target, context)
+        await self._charge(target, context)
+        created = canvases.create_canvas(target, _shown(title), _shown(text))
+        return await self._carried_through(self._created(created, target, whole, texts.CREATED, context))
+
+    async def _created(
+        self, created: Awaitable[Posted], target: ActTarget, text: str, done: str, context: ToolContext
+    ) -> ToolOutput:
+        made = await created
+        return _output(await self._store(target, text, made.pages, context, done.format(link=made.link)), context)
+
+    async def edit_canvas(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands, text, section = self._hands(context), _text(args, "text"), str(args.get("replaces", "")).strip()
+        canvases = _offered(hands.canvases)
+        target, _ = await self._made(hands, str(args["canvas"]), ActRight.CANVAS, context)
+        text = await self._checked(text, target, context)
+        await self._charge(target, context)
+        if section:
+            await canvases.replace(target, section, text)
+        else:
+            await canvases.append(target, text)
+        return _output(texts.CANVAS_EDITED, context)
+
+    async def create_event(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands = self._hands(context)
+        events, event = _offered(hands.events), _event(args, context)
+        _text(args, "title")
+        if event.start is None:
+            raise ToolError(texts.NO_TIME.format(text="that"), ours=True)
+        event = replace(event, end=event.end or event.start + USUAL_EVENT)
+        _check_times(event, context)
+        target = await hands.find(str(args.get("where", "")).strip(), ActRight.EVENT, context)
+        text = await self._checked(event.words, target, context)
+        await self._charge(target, context)
+        created = events.create_event(target, _as_shown(event))
+        return await self._carried_through(self._created(created, target, text, texts.SCHEDULED, context))
+
+    async def edit_event(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        hands = self._hands(context)
+        events, event = _offered(hands.events), _event(args, context)
+        if event == EventDetails():
+            raise ToolError(texts.NO_CHANGE, ours=True)
+        _check_times(event, context)
+        target, post = await self._made(hands, str(args["event"]), ActRight.EVENT, context)
+        await self._checked(event.words, target, context)
+        await self._charge(target, context)
+        return await self._carried_through(self._edited(events, target, post, _as_shown(event), context))
+
+    async def _edited(
+        self, events: ScheduledEvents, target: ActTarget, post: Answered, event: EventDetails, context: ToolContext
+    ) -> ToolOutput:
+        now = await events.edit_event(target, event)
+        await self._forget(post)
+        return _output(await self._store(target, now.words, post.pages, context, texts.EVENT_EDITED), context)
 
     async def create_poll(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         hands, question = self._hands(context), _text(args, "question")
@@ -246,9 +318,12 @@ class ActService:
         return _output(await self._store(target, text, post.pages, context, texts.EDITED), context)
 
     async def delete(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        hands = self._hands(context)
-        target = await hands.find_message(str(args["message"]), ActRight.CHANGE, context)
-        post = await self._own_post(target, context)
+        hands, link = self._hands(context), str(args["message"])
+        if (made := hands.page_of(link)) is not None:
+            target, post = await self._made(hands, link, made[0], context)
+        else:
+            target = await hands.find_message(link, ActRight.CHANGE, context)
+            post = await self._own_post(target, context)
         await hands.delete(target, post.pages)
         await self._forget(post)
         return _output(texts.DELETED, context)
@@ -284,7 +359,7 @@ class ActService:
         await self._check_open(target, context)
         if not await self._may_be_read(f"{text} {also}".rstrip(), target, context):
             raise ToolError(texts.OTHER_READERS.format(name=target.name), ours=True)
-        return show_addresses(text, lambda _: False, complete=True)
+        return _shown(text)
 
     async def _check_open(self, target: ActTarget, context: ToolContext) -> None:
         chosen = (await rules_at(self.preferences, person_source(context.person.id), target.channel)).text(ACT)
@@ -316,7 +391,19 @@ class ActService:
     async def _own_post(self, target: ActTarget, context: ToolContext) -> Answered:
         """Return the post that the bot made for this person by a tool. Raises ToolError if the message is none."""
         await self._check_open(target, context)
-        post = await self.replies.by_page(person_source(context.person.id), target.page, target.channel)
+        return await self._post_at(target.page, context, target.channel)
+
+    async def _made(self, hands: Hands, link: str, right: ActRight, context: ToolContext) -> tuple[ActTarget, Answered]:
+        """Return the canvas or event that the bot made for this person, if they may change it now. Raises ToolError."""
+        if (named := hands.page_of(link)) is None or named[0] is not right:
+            raise ToolError(texts.NOT_ITS_POST, ours=True)
+        post = await self._post_at(named[1], context)
+        target = await hands.find(post.channel, right, context)
+        await self._check_open(target, context)
+        return replace(target, page=named[1]), post
+
+    async def _post_at(self, page: str, context: ToolContext, channel: str = "") -> Answered:
+        post = await self.replies.by_page(person_source(context.person.id), page, channel)
         if post is None or post.kind is not TurnKind.ACT or post.person != context.person.id:
             raise ToolError(texts.NOT_ITS_POST, ours=True)
         return post
@@ -359,6 +446,57 @@ class ActService:
         """Erase the words of a post, with what was derived from them."""
         plan = Deleted(post.source, post.channel, frozenset({post.message_id}))
         await self.forgetting.forget(plan, self.clock.now(), replies=False)
+
+
+def _event(args: JsonObject, context: ToolContext) -> EventDetails:
+    """Return what the arguments say about an event. Raises ToolError."""
+    zone = str(args.get("zone") or context.person.time_zone)
+    given = {name: str(args.get(name, "")).strip() for name in ("title", "start", "end", "location", "description")}
+    return EventDetails(
+        title=given["title"],
+        start=moment(given["start"], zone) if given["start"] else None,
+        end=moment(given["end"], zone) if given["end"] else None,
+        location=given["location"],
+        description=given["description"],
+    )
+
+
+def moment(text: str, zone: str) -> datetime:
+    """Return a time, aware; one without an offset is on the clock of the zone. Raises ToolError. Pure."""
+    try:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is not None:
+            return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ToolError(texts.NO_TIME.format(text=excerpt(text, 40)), ours=True) from None
+    if not zone:
+        raise ToolError(texts.NO_ZONE, ours=True)
+    try:
+        return moment_of(found, zone_of(zone))
+    except (ValueError, OverflowError) as error:
+        raise ToolError(str(error), ours=True) from None
+
+
+def _check_times(event: EventDetails, context: ToolContext) -> None:
+    """Raises ToolError for an event that would not be in the future."""
+    times = [time for time in (event.start, event.end) if time is not None]
+    is_in_order = event.start is None or event.end is None or event.start < event.end
+    if not is_in_order or not all(context.now < time <= context.now + MAX_AHEAD for time in times):
+        raise ToolError(texts.PAST, ours=True)
+
+
+def _as_shown(event: EventDetails) -> EventDetails:
+    """Return the event with the address shown of each link."""
+    return replace(
+        event,
+        title=_shown(event.title),
+        location=_shown(event.location),
+        description=_shown(event.description),
+    )
+
+
+def _shown(text: str) -> str:
+    return show_addresses(text, lambda _: False, complete=True)
 
 
 def host_of(link: str) -> str:

@@ -24,6 +24,10 @@ ACT_TOOLS: Final = (
     "set_topic",
     "add_bookmark",
     "remove_bookmark",
+    "create_canvas",
+    "edit_canvas",
+    "create_event",
+    "edit_event",
 )
 MAX_TEXT: Final = 12_000
 MAX_LINK: Final = 500
@@ -32,6 +36,15 @@ MAX_TITLE: Final = 100
 MAX_TOPIC: Final = 1_024
 _WHERE: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_LINK, "description": texts.WHERE}
 _LINK: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_LINK, "description": texts.ITS_LINK}
+_TITLE: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_TITLE}
+_EVENT: Final[dict[str, Json]] = {
+    "title": _TITLE,
+    "start": {"type": "string", "maxLength": 40, "description": texts.TIME},
+    "end": {"type": "string", "maxLength": 40, "description": texts.END},
+    "zone": {"type": "string", "maxLength": 60, "description": texts.ZONE},
+    "location": {"type": "string", "maxLength": 100, "description": texts.LOCATION},
+    "description": {"type": "string", "maxLength": 1_000},
+}
 _TEXT: Final[dict[str, Json]] = {"type": "string", "maxLength": MAX_TEXT, "description": texts.MARKDOWN}
 
 
@@ -99,7 +112,7 @@ def act_tools(service: ActService) -> tuple[ActTool, ...]:
             "create_thread",
             texts.THREAD,
             _schema(
-                title={"type": "string", "maxLength": MAX_TITLE},
+                title=_TITLE,
                 text=_TEXT,
                 where=_WHERE,
                 message=_LINK | {"description": texts.UNDER_LINK},
@@ -125,7 +138,7 @@ def act_tools(service: ActService) -> tuple[ActTool, ...]:
             "add_bookmark",
             texts.ADD_BOOKMARK,
             _schema(
-                title={"type": "string", "maxLength": MAX_TITLE},
+                title=_TITLE,
                 link={"type": "string", "maxLength": 2_000},
                 where=_WHERE,
                 required=["title", "link"],
@@ -143,6 +156,39 @@ def act_tools(service: ActService) -> tuple[ActTool, ...]:
             ),
             service.remove_bookmark,
             offered=lambda hands: hands.bookmarks is not None,
+        ),
+        ActTool(
+            "create_canvas",
+            texts.CREATE_CANVAS,
+            _schema(title=_TITLE, text=_TEXT, where=_WHERE, required=["title", "text"]),
+            service.create_canvas,
+            offered=lambda hands: hands.canvases is not None,
+        ),
+        ActTool(
+            "edit_canvas",
+            texts.EDIT_CANVAS,
+            _schema(
+                canvas=_LINK,
+                text=_TEXT,
+                replaces={"type": "string", "maxLength": 300, "description": texts.SECTION},
+                required=["canvas", "text"],
+            ),
+            service.edit_canvas,
+            offered=lambda hands: hands.canvases is not None,
+        ),
+        ActTool(
+            "create_event",
+            texts.CREATE_EVENT,
+            _schema(**_EVENT, where=_WHERE | {"description": texts.EVENT_WHERE}, required=["title", "start"]),
+            service.create_event,
+            offered=lambda hands: hands.events is not None,
+        ),
+        ActTool(
+            "edit_event",
+            texts.EDIT_EVENT,
+            _schema(event=_LINK, **_EVENT, required=["event"]),
+            service.edit_event,
+            offered=lambda hands: hands.events is not None,
         ),
         ActTool(
             "delete_post",

@@ -304,6 +304,17 @@ ACT_DIRECT = "you act only in channels: in direct messages, answer the person in
 ACT_NO_LINK = "that is not a link to a message"
 ACT_NO_CHANNEL = "messages cannot be posted there: it is neither a text channel nor a thread"
 ACT_THAT_CHANNEL = "that channel"
+ACT_NO_SECTION = (
+    "{count} sections of that canvas contain exactly these words, so nothing was replaced: give words that stand in "
+    "one section only"
+)
+ACT_NO_LOCATION = "an event outside of voice channels needs a `location`"
+ACT_IN_VOICE = "an event in a voice channel has no other location: leave it out"
+ACT_EVENT_MOVED = (
+    "that event no longer exists where the bot scheduled it, so it was not changed: somebody deleted or moved it. Tell "
+    "the person"
+)
+ACT_THE_SERVER = "the server"
 ACT_NO_TAGS = "only posts in a forum have a tag, so leave it out"
 ACT_TAG = "that forum has no such tag that everyone may use, or it needs one: ask the person which"
 ACT_NO_THREADS = "no thread can be started there: it takes a text channel, a forum or a message in a text channel"

@@ -152,6 +152,8 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "pins:write": "To pin messages for the person who asks, if `COGENCY_ACT` is not `off`.",
     "bookmarks:read": "To find the bookmark to remove, if `COGENCY_ACT` is not `off`.",
     "bookmarks:write": "To add and remove bookmarks of channels for the person who asks, if `COGENCY_ACT` is not `off`.",
+    "canvases:read": "To find the section of a canvas to replace, if `COGENCY_ACT` is not `off`.",
+    "canvases:write": "To create canvases for the person who asks, and to change and delete these, if `COGENCY_ACT` is not `off`.",
     "channels:write.topic": "To set the topic or description of public channels for the person who asks, if `COGENCY_ACT` is not `off`.",
     "groups:write.topic": "The same as `channels:write.topic`, for private channels that the bot was invited to.",
     "reactions:write": "To mark questions that the bot is working on, if `COGENCY_SLACK_MARKS` is on, and to react for the "
@@ -205,14 +207,22 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
         "With `COGENCY_ACT`, to post polls for the person who asks. Without this setting, the invite link does not "
         "request this permission."
     ),
-    "manage_channels": (
-        "With `COGENCY_ACT`, to set topics for people who may do that themselves. The invite link never requests this "
-        "permission, because it allows much more. Give it to the bot only in channels where it should set topics."
+    "create_events": (
+        "With `COGENCY_ACT`, to schedule events for the person who asks, and to change and delete these. Without this "
+        "setting, the invite link does not request this permission."
     ),
     "manage_threads": (
         "In help forums, to set and remove the tag of solved posts. The invite link requests this permission only with "
         "`--features` that include `forums`."
     ),
+    "manage_channels": (
+        "With `COGENCY_ACT`, to set topics, and to schedule events on a stage, for people who may do that themselves. "
+        "The invite link never requests this permission, because it allows much more. Give it to the bot only in channels "
+        "where it should do this."
+    ),
+    "connect": "With `COGENCY_ACT`, to schedule events in a voice channel. The invite link does not request it.",
+    "mute_members": "With `COGENCY_ACT`, to schedule events on a stage. The invite link does not request it.",
+    "move_members": "With `COGENCY_ACT`, to schedule events on a stage. The invite link does not request it.",
 }
 _NEVER: Final = """\
 The bot can delete its own answers without a permission. It mentions people only in reminders that they set, and in notices about their scheduled tasks or long work.

@@ -10,6 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, cast
 
 from aiohttp import web
@@ -35,7 +36,7 @@ ACKNOWLEDGE_S = 3.0
 TOKEN_LIFE_S = 900.0
 FOLLOW_UPS = 5  # For an interaction that only its person's installation allows
 PANEL_PARTS, PANEL_CHARS = 40, 4_000
-PIN_MESSAGES, MANAGE_CHANNELS, MANAGE_THREADS = 1 << 51, 1 << 4, 1 << 34
+PIN_MESSAGES, MANAGE_CHANNELS, MANAGE_THREADS, CREATE_EVENTS = 1 << 51, 1 << 4, 1 << 34, 1 << 44
 FORUM, REQUIRE_TAG = 15, 1 << 4
 MAX_FILES, MAX_FILE_BYTES = 10, 10 * 1024 * 1024
 
@@ -72,6 +73,7 @@ class FakeRest(Requests):
         self.application: Payload = {}  # Differences of the application from the usual
         self.announce: Callable[[str, Payload], Awaitable[None]] | None = None
         self.reactions: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self.events: dict[str, Payload] = {}
         self._nonces: dict[str, str] = {}
 
     def add_to(self, app: web.Application) -> None:
@@ -106,6 +108,10 @@ class FakeRest(Requests):
             ("DELETE", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._unreact),
             ("PUT", "/channels/{channel}/messages/pins/{message}", self._pin),
             ("DELETE", "/channels/{channel}/messages/pins/{message}", self._unpin),
+            ("POST", "/guilds/{guild}/scheduled-events", self._create_event),
+            ("GET", "/guilds/{guild}/scheduled-events/{event}", self._read_event),
+            ("PATCH", "/guilds/{guild}/scheduled-events/{event}", self._edit_event),
+            ("DELETE", "/guilds/{guild}/scheduled-events/{event}", self._delete_event),
             ("POST", "/channels/{channel}/polls/{message}/expire", self._end_poll),
             ("POST", "/interactions/{interaction}/{token}/callback", self._call_back),
             ("POST", "/webhooks/{application}/{token}", self._follow_up),
@@ -391,6 +397,46 @@ class FakeRest(Requests):
         if not (int(self.world.bot_may) | int(self.world.everyone_may)) & PIN_MESSAGES:
             raise Refused(403, 50013, "Missing Permissions")
         return message
+
+    # Scheduled events: https://docs.discord.com/developers/resources/guild-scheduled-event
+
+    async def _create_event(self, request: web.Request, body: Payload) -> Payload:
+        if not (int(self.world.bot_may) | int(self.world.everyone_may)) & CREATE_EVENTS:
+            raise Refused(403, 50013, "Missing Permissions")
+        guild = self._guild(request)["id"]
+        id_ = self.world.new_id()
+        event = {"id": id_, "guild_id": guild, "creator_id": BOT, "status": 1, "entity_id": None}
+        usual: Payload = {"channel_id": None, "entity_metadata": None, "scheduled_end_time": None, "description": None}
+        self._check_event({**usual, **body})
+        self.events[id_] = {**usual, **body, **event}
+        return self.events[id_]
+
+    def _check_event(self, event: Payload) -> None:
+        """Check the fields that each kind of event requires."""
+        external = event["entity_type"] == 3
+        metadata: Payload = event["entity_metadata"] or {}
+        place_fits = (event["channel_id"] is None) is external and bool(metadata.get("location")) is external
+        if not place_fits or (external and event["scheduled_end_time"] is None):
+            raise Refused(400, 50035, "Invalid Form Body")
+        if datetime.fromisoformat(event["scheduled_start_time"]) <= self.world.clock.now():
+            raise Refused(400, 50035, "Cannot schedule event in the past.")
+
+    def _event(self, request: web.Request) -> Payload:
+        if request.match_info["event"] not in self.events:
+            raise Refused(404, 10070, "Unknown Guild Scheduled Event")
+        return self.events[request.match_info["event"]]
+
+    async def _read_event(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
+        return self._event(request)
+
+    async def _edit_event(self, request: web.Request, body: Payload) -> Payload:
+        event = self._event(request)
+        self._check_event({**event, **body})
+        event |= body
+        return event
+
+    async def _delete_event(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
+        del self.events[self._event(request)["id"]]
 
     # Interactions
 

@@ -1,4 +1,4 @@
-"""What a channel in Slack has besides messages: its topic, its description and its bookmarks. No product code."""
+"""What a channel in Slack has besides messages: topic, description, bookmarks and canvases. No product code."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,11 +13,25 @@ MAX_BOOKMARKS: Final = 100
 
 
 @dataclass
+class FakeCanvas:
+    """`sections`: by their ids, each a block of Markdown."""
+
+    channel: str
+    title: str
+    sections: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(self.sections.values())
+
+
+@dataclass
 class ChannelHeaders:
     """`member_of` returns a channel that the bot is in. `bookmarks`: by channel."""
 
     member_of: Callable[[str], FakeChannel]
     bookmarks: dict[str, list[Object]] = field(default_factory=dict[str, list[Object]])
+    canvases: dict[str, FakeCanvas] = field(default_factory=dict[str, FakeCanvas])
 
     def __post_init__(self) -> None:
         self._numbers = count(1)
@@ -30,6 +44,10 @@ class ChannelHeaders:
             "bookmarks.add": self._add_bookmark,
             "bookmarks.list": lambda args: {"bookmarks": [*self._listed(args)]},
             "bookmarks.remove": self._remove_bookmark,
+            "canvases.create": self._create_canvas,
+            "canvases.edit": self._edit_canvas,
+            "canvases.delete": self._delete_canvas,
+            "canvases.sections.lookup": self._find_sections,
         }
 
     def _set(self, args: Object, name: str) -> Object:
@@ -61,3 +79,45 @@ class ChannelHeaders:
             raise Refusal("not_found")
         listed[:] = [one for one in listed if one["id"] != args["bookmark_id"]]
         return {}
+
+    # A canvas in a tab of a channel, which everyone there can change.
+
+    def _create_canvas(self, args: Object) -> Object:
+        channel = self.member_of(args["channel_id"])
+        id_ = f"F{next(self._numbers)}CANVAS"
+        self.canvases[id_] = FakeCanvas(channel.id, args.get("title") or "", self._sections(args["document_content"]))
+        return {"canvas_id": id_}
+
+    def _sections(self, content: Object) -> dict[str, str]:
+        assert content["type"] == "markdown"
+        return {f"temp:C:{next(self._numbers)}": block for block in content["markdown"].split("\n\n")}
+
+    def _canvas(self, args: Object) -> FakeCanvas:
+        if args["canvas_id"] not in self.canvases:
+            raise Refusal("canvas_not_found")
+        return self.canvases[args["canvas_id"]]
+
+    def _edit_canvas(self, args: Object) -> Object:
+        canvas = self._canvas(args)
+        (change,) = args["changes"]  # Slack takes one at a time
+        new = self._sections(change["document_content"])
+        match change["operation"]:
+            case "insert_at_end":
+                canvas.sections |= new
+            case "replace" if change["section_id"] in canvas.sections:
+                sections = dict[str, str]()
+                for id_, block in canvas.sections.items():
+                    sections |= new if id_ == change["section_id"] else {id_: block}
+                canvas.sections = sections
+            case _:
+                raise Refusal("canvas_editing_failed")
+        return {}
+
+    def _delete_canvas(self, args: Object) -> Object:
+        self._canvas(args)
+        del self.canvases[args["canvas_id"]]
+        return {}
+
+    def _find_sections(self, args: Object) -> Object:
+        sections, words = self._canvas(args).sections, args["criteria"]["contains_text"]
+        return {"sections": [{"id": id_} for id_, block in sections.items() if words in block]}

@@ -30,8 +30,9 @@ from tests.fakes.turns_host import turns_host
 
 ROUNDS = 40
 RIGHTS = (ActRight.POST, ActRight.POLL, ActRight.REACT, ActRight.PIN, ActRight.THREAD, ActRight.TOPIC)
-SLACK_RIGHTS = (*RIGHTS, ActRight.BOOKMARK)
-CHANNELS = (ActRight.TOPIC, ActRight.BOOKMARK)  # Of a channel, not of a message
+SLACK_RIGHTS = (*RIGHTS, ActRight.BOOKMARK, ActRight.CANVAS)
+DISCORD_RIGHTS = (*RIGHTS, ActRight.EVENT)
+CHANNELS = (ActRight.TOPIC, ActRight.BOOKMARK, ActRight.CANVAS, ActRight.EVENT)  # Of a channel, not of a message
 WRITES = (ActRight.POST, ActRight.POLL, ActRight.THREAD)
 
 
@@ -134,7 +135,7 @@ async def test_in_slack_nothing_is_done_that_the_asker_could_not_do(seed: int) -
 # Discord: members with random roles, time-outs and screening, in channels with random overwrites.
 
 SEND, REACT, HISTORY, PIN, POLLS, ADMIN = 1 << 11, 1 << 6, 1 << 16, 1 << 51, 1 << 49, 1 << 3
-MANAGE, START, IN_THREADS = 1 << 4, 1 << 35, 1 << 38
+MANAGE, START, IN_THREADS, EVENTS = 1 << 4, 1 << 35, 1 << 38, 1 << 44
 NEEDED = {
     ActRight.POST: SEND,
     ActRight.POLL: SEND | POLLS,
@@ -142,8 +143,9 @@ NEEDED = {
     ActRight.PIN: PIN,
     ActRight.THREAD: START | IN_THREADS,
     ActRight.TOPIC: MANAGE,
+    ActRight.EVENT: 0,  # outside of voice channels it takes a right in the server, and none in the channel
 }
-BITS = (VIEW, SEND, REACT, HISTORY, PIN, POLLS, MANAGE, START, IN_THREADS)
+BITS = (VIEW, SEND, REACT, HISTORY, PIN, POLLS, MANAGE, START, IN_THREADS, EVENTS)
 
 
 def permissions(world: World, channel: Payload, person: str, roles: list[str], granted: Mapping[str, int]) -> int:
@@ -196,7 +198,7 @@ async def test_on_discord_nothing_is_done_that_the_asker_could_not_do(seed: int)
         async with serving_discord(fake, host):
             hands = host.platforms.hands["discord"]
             for _ in range(ROUNDS):
-                number, person, right = random.choice([*messages]), random.choice(people), random.choice(RIGHTS)
+                number, person, right = random.choice([*messages]), random.choice(people), random.choice(DISCORD_RIGHTS)
                 world.roles_of[BO] = [role for role in roles if random.random() < 0.5]
                 until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()  # noqa: TID251 -- the library compares it with the real time
                 world.facts_of[BO] = random.choice([{}, {}, {"pending": True}, {"communication_disabled_until": until}])
@@ -205,8 +207,11 @@ async def test_on_discord_nothing_is_done_that_the_asker_could_not_do(seed: int)
                 ours = permissions(world, channel, BOT, ["31"], granted)
                 wanted = VIEW | HISTORY | NEEDED[right]
                 could = theirs & ours & wanted == wanted
+                if right is ActRight.EVENT:
+                    timed_out = "communication_disabled_until" in world.facts_of.get(person, {})
+                    could &= bool(granted[GUILD] & EVENTS or person == ANN) and not timed_out
                 could &= not (person == BO and world.facts_of[BO].get("pending"))
-                could &= not (right in WRITES and channel["rate_limit_per_user"] and person == BO)
+                could &= not (right in WRITES and channel["rate_limit_per_user"] and not theirs & MANAGE)
                 link = f"https://discord.com/channels/{GUILD}/{number}/{messages[number]['id']}"
                 assert await taken(hands, link, right, f"discord:{person}", replies=True) is could
                 done += could

@@ -22,12 +22,14 @@ from tests.fakes.discord_world import (
     ANN,
     BO,
     BOT,
+    CONNECT,
     DM_OF,
     EVERYBODY,
     GENERAL,
     GUILD,
     STAFF,
     VIEW,
+    VOICE,
     Payload,
     labels,
 )
@@ -38,6 +40,7 @@ from tests.fakes.turns_host import turns_host
 ME = f"<@{BOT}>"
 PIER, FORUM = "25", "26"
 SEND, REACT, PIN, POLLS, MANAGE = 1 << 11, 1 << 6, 1 << 51, 1 << 49, 1 << 4
+EVENTS = 1 << 44
 UNASKED = read_rows("* * * yes")[0]
 ON = ActSettings(mode=ActMode.ON)
 
@@ -103,7 +106,7 @@ async def talking(settings: ActSettings = ON, rows: Sequence[PolicyRow] = UNASKE
     clock = MovedClock(speed=1.0)
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         fake.world.open_channel(PIER, "pier")
-        fake.world.everyone_may = str(int(EVERYBODY) | REACT | PIN | POLLS)
+        fake.world.everyone_may = str(int(EVERYBODY) | REACT | PIN | POLLS | EVENTS)
         says = list[str]()
 
         def answer(_: Sequence[Message]) -> str:
@@ -205,6 +208,69 @@ async def test_a_topic_is_set_for_who_manages_the_channel_when_they_press() -> N
         await talk.fake.dispatch("CHANNEL_UPDATE", pier)
         await talk.allow()
         assert (talk.result, pier["topic"]) == (platforms_texts.ACT_NO_RIGHT, "Boats")
+
+
+PARTY = {"title": "Party", "start": "2027-05-01T20:00", "zone": "Europe/Berlin", "location": "The pier"}
+
+
+async def test_an_event_is_scheduled_changed_and_deleted_for_its_asker_alone() -> None:
+    async with talking() as talk:
+        await talk.ask("plan it", call("create_event", **PARTY, description="Bring [cake](https://example.com/cake)."))
+        ((id_, event),) = talk.fake.rest.events.items()
+        link = f"https://discord.com/events/{GUILD}/{id_}"
+        assert talk.result == act_texts.SCHEDULED.format(link=link)
+        assert (event["entity_type"], event["entity_metadata"]) == (3, {"location": "The pier"})
+        times = event["scheduled_start_time"], event["scheduled_end_time"]
+        assert times == ("2027-05-01T18:00:00+00:00", "2027-05-01T19:00:00+00:00")
+        assert event["description"] == "Bring [cake] (https://example.com/cake)."
+        await talk.ask("call it a feast", call("edit_event", event=link, title="Feast"))
+        assert (event["name"], event["entity_metadata"]) == ("Feast", {"location": "The pier"})
+        stored = [one.text for _, one in talk.store.messages if "The pier" in one.text]
+        assert stored == ["Feast\nThe pier\nBring [cake] (https://example.com/cake)."]
+        await talk.ask("call it mine", call("edit_event", event=link, title="Mine"), person=ANN)
+        assert talk.result == act_texts.NOT_ITS_POST
+        for wrong in ({"start": "2020-01-01T00:00"}, {"end": "2027-05-01T19:00"}, {"zone": ""}):
+            await talk.ask("plan it", call("create_event", **PARTY | wrong))
+            assert talk.result == (act_texts.NO_ZONE if "zone" in wrong else act_texts.PAST)
+        await talk.ask("call it off", call("delete_post", message=link))
+        await talk.allow()
+        assert (talk.result, talk.fake.rest.events) == (act_texts.DELETED, {})
+
+
+async def test_an_event_in_a_voice_channel_takes_the_rights_there_and_is_left_alone_once_it_moved() -> None:
+    party = {name: value for name, value in PARTY.items() if name != "location"}
+    async with talking() as talk:
+        hall = talk.fake.world.channels[VOICE]
+        allowed = [{"id": who, "type": 1, "allow": str(CONNECT | EVENTS), "deny": "0"} for who in (BO, BOT)]
+        hall["permission_overwrites"] = allowed
+        await talk.fake.dispatch("CHANNEL_UPDATE", hall)
+        await talk.ask("plan the party here", call("create_event", **party, where="#hall"))
+        ((id_, event),) = talk.fake.rest.events.items()
+        assert (event["entity_type"], event["channel_id"]) == (2, VOICE)
+        event["channel_id"] = PIER
+        edit = call("edit_event", event=f"https://discord.com/events/{GUILD}/{id_}", title="here")
+        await talk.ask("call it here", edit)
+        assert talk.result == platforms_texts.ACT_EVENT_MOVED
+        event["channel_id"] = VOICE
+        hall["permission_overwrites"] = allowed[1:]
+        await talk.fake.dispatch("CHANNEL_UPDATE", hall)
+        await talk.ask("call it here", edit)
+        assert talk.result == platforms_texts.ACT_NOT_FOUND, "who may not connect does not read there"
+        assert event["name"] == "Party"
+
+
+async def test_who_may_schedule_nothing_when_they_press_gets_no_event() -> None:
+    async with talking(rows=()) as talk:
+        await talk.ask("plan it", call("create_event", **PARTY))
+        timed_out(talk)
+        await talk.allow()
+        assert talk.result == platforms_texts.ACT_NO_RIGHT
+    async with talking() as talk:
+        await talk.ask("plan it", call("create_event", **PARTY), channel=DM_OF[BO])
+        assert talk.result == platforms_texts.ACT_NOT_FOUND, "a server has to be named"
+        talk.fake.rest.fail("POST", "/scheduled-events", 502, lost=True)
+        await talk.ask("plan it", call("create_event", **PARTY))
+        assert (talk.result, len(talk.fake.rest.events)) == (platforms_texts.ACT_UNSURE, 1)
 
 
 def forum(talk: Talk) -> Payload:

@@ -12,6 +12,7 @@ import pytest
 from agent.memory.forgetting_plans import Everything
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
+from agent.shown_replies import DELETE_REPLY
 from agent.tool_policy import PolicyRow, read_rows
 from bot.acts import texts as act_texts
 from bot.acts.feature import service_on
@@ -20,6 +21,7 @@ from bot.acts.settings import ActMode, ActSettings
 from bot.channels.commands import COMMAND as CHANNEL
 from bot.chat.host import Host
 from bot.chat.jobs import JobWorker
+from bot.forgetting.retention import ReplyDeletion
 from bot.platforms import texts as platforms_texts
 from bot.tools import texts as tool_texts
 from tests.fakes.fast_clock import MovedClock
@@ -202,13 +204,56 @@ async def test_topics_and_bookmarks_are_set_for_members_and_mention_nobody() -> 
         assert bookmarks[TEAM] == []
 
 
+async def test_a_canvas_is_created_changed_and_deleted_for_its_asker_alone() -> None:
+    async with talking() as talk:
+        canvases = talk.slack.state.headers.canvases
+        text = "## Who\n\nAnn and <@U0BOB>.\n\n![](@U0BOB)"
+        await talk.ask("write it down", call("create_canvas", where="#team", title="Cake", text=text))
+        ((id_, canvas),) = canvases.items()
+        link = f"https://fake.slack.com/docs/T0TEAM/{id_}"
+        assert talk.result == act_texts.CREATED.format(link=link)
+        assert (canvas.channel, canvas.title) == (TEAM, "Cake")
+        assert canvas.text == "## Who\n\nAnn and ‹@U0BOB>.\n\n!\\[](@U0BOB)"
+        assert talk.stored(TEAM)[1:] == [f"# Cake\n\n{text}"]
+        edit = call("edit_canvas", canvas=link, text="## When\n\nAt noon.")
+        await talk.ask("add that", edit)
+        assert talk.result == act_texts.CANVAS_EDITED
+        await talk.ask("no, at one", call("edit_canvas", canvas=link, text="At one.", replaces="At noon"))
+        assert [*canvas.sections.values()][3:] == ["## When", "At one."]
+        await talk.ask("no", call("edit_canvas", canvas=link, text="x", replaces="o"))
+        assert talk.result == platforms_texts.ACT_NO_SECTION.format(count=2)
+        await talk.ask("add that", edit, user=BOB)
+        assert talk.result == act_texts.NOT_ITS_POST
+        talk.slack.faults["canvases.edit"] += [LOST]
+        await talk.ask("add that", call("edit_canvas", canvas=link, text="Once."))
+        assert (talk.result, canvas.text.count("Once.")) == (platforms_texts.ACT_UNSURE, 1)
+        await talk.ask("delete it", call("delete_post", message=link))
+        await talk.decide(tool_texts.ALLOW_ONCE)
+        assert (talk.result, canvases) == (act_texts.DELETED, {})
+        assert not talk.stored(TEAM)
+        await talk.ask("add that", edit)
+        assert talk.result == act_texts.NOT_ITS_POST
+
+
+async def test_a_canvas_is_deleted_with_what_its_asker_forgets() -> None:
+    async with talking() as talk:
+        await talk.ask("write it down", call("create_canvas", where="#team", title="Cake", text="Ann brings it."))
+        await talk.store.forgetting.forget(Everything(f"slack:T0TEAM:{ANN}"), talk.clock.now(), replies=True)
+        deleting = ReplyDeletion(talk.clock, talk.host.platforms.deletions).delete
+        worker = JobWorker(talk.store.jobs, {DELETE_REPLY: deleting}, talk.clock, "owner")
+        while await worker.work():
+            pass
+        assert talk.slack.state.headers.canvases == {}
+
+
 async def test_who_may_do_less_between_the_question_and_the_press_changes_no_topic_bookmark_or_thread() -> None:
     acts = (
         call("set_topic", where=TEAM, topic="Lunch"),
         call("add_bookmark", where=TEAM, title="Plan", link="https://example.com"),
         call("create_thread", where=TEAM, title="Cake", text="Who?"),
+        call("create_canvas", where=TEAM, title="Cake", text="Who?"),
     )
-    changes = (guest, restricted, threads_restricted)
+    changes = (guest, restricted, threads_restricted, guest)
     async with talking(rows=()) as talk:
         for act, change in zip(acts, changes, strict=True):
             await talk.ask("do it", act)
@@ -220,6 +265,7 @@ async def test_who_may_do_less_between_the_question_and_the_press_changes_no_top
             talk.slack.state.ephemerals.clear()
         assert "topic" not in talk.slack.state.channels[TEAM].facts
         assert not talk.slack.state.headers.bookmarks
+        assert not talk.slack.state.headers.canvases
         assert not talk.posts(TEAM)
 
 
@@ -229,6 +275,7 @@ async def test_private_words_reach_no_topic_bookmark_or_thread_elsewhere() -> No
             call("set_topic", where="#team", topic="The boat is blue."),
             call("add_bookmark", where="#team", title="Boat", link="https://example.com/?colour=blue"),
             call("create_thread", where="#team", title="Boat", text="It is blue."),
+            call("create_canvas", where="#team", title="Boat", text="It is blue."),
         ):
             await talk.ask("tell them what colour my boat has", act, channel=DM)
             assert talk.result == act_texts.OTHER_READERS.format(name="#team")

@@ -63,7 +63,16 @@ LOOKED_UP: Final = f"The payroll code is {SECRET}."
 EVIL_HOST: Final = "evil.example"
 EVIL: Final = f"https://{EVIL_HOST}"
 PAGE: Final = "http://page.example/"
-HANDS: Final = (Goal.POST, Goal.REACT, Goal.PIN, Goal.SET_TOPIC, Goal.BOOKMARK, Goal.THREAD)
+HANDS: Final = (
+    Goal.POST,
+    Goal.REACT,
+    Goal.PIN,
+    Goal.SET_TOPIC,
+    Goal.BOOKMARK,
+    Goal.START_THREAD,
+    Goal.EDIT_CANVAS,
+    Goal.EVENT,
+)
 KNOWN_WORD: Final = "w0rd"
 _SECTION: Final = re.compile(r"^\[system (\w+)\]$", re.MULTILINE)
 

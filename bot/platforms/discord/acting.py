@@ -30,6 +30,7 @@ from bot.chat.reply.split import pages
 from bot.chat.reply.surface import PageGone, PageInvalid, PageLimited, PageLocked, PageUnsent, SurfaceError
 from bot.chat.reply.tables import show_tables
 from bot.platforms import texts as platforms_texts
+from bot.platforms.discord import scheduled_events
 from bot.platforms.discord.channel_history import DiscordChannelReader
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import decode_address, place_of_page
@@ -38,6 +39,7 @@ from bot.platforms.discord.objects import channel_place
 from bot.platforms.discord.options import MANAGERS_GIVE, PERMISSIONS
 from bot.platforms.discord.places import UNREADABLE, Readable, known_as
 from bot.platforms.discord.rest import NoThread, Rest
+from bot.platforms.discord.scheduled_events import DiscordEvents, event_of, event_page
 from bot.platforms.discord.surface import NONCE_BYTES, PAGE_CHARS, TABLE_WIDTH
 from bot.platforms.emoji import emoji_character
 
@@ -52,13 +54,18 @@ PATIENCE_S: Final = 45.0  # For one rate limit
 _TITLES: Final = {**PERMISSIONS, **MANAGERS_GIVE}
 _WRITES: Final = frozenset({ActRight.POST, ActRight.POLL, ActRight.THREAD})  # What slow mode binds
 _ALSO_ARCHIVED: Final = frozenset({ActRight.POST, ActRight.POLL})  # What opens an archived thread again
-_IN_FORUMS: Final = frozenset({ActRight.THREAD, ActRight.TOPIC})
+_IN_FORUMS: Final = frozenset({ActRight.THREAD, ActRight.TOPIC, ActRight.EVENT})
+_OF_CHANNELS: Final = {  # What text channels and forums have, and what is said elsewhere
+    ActRight.THREAD: platforms_texts.ACT_NO_THREADS,
+    ActRight.TOPIC: platforms_texts.ACT_NO_TOPIC,
+}
 _Writable: TypeAlias = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
 _T = TypeVar("_T")
 
 
-def needed(right: ActRight, *, in_thread: bool = False, in_forum: bool = False) -> tuple[str, ...]:
+def needed(right: ActRight, channel: Readable) -> tuple[str, ...]:
     """Return discord.py's names of the permissions for this, beside reading the channel. Pure."""
+    in_thread, in_forum = isinstance(channel, discord.Thread), isinstance(channel, discord.ForumChannel)
     match right:
         case ActRight.POST:
             return ("send_messages_in_threads",) if in_thread else ("send_messages",)
@@ -75,8 +82,10 @@ def needed(right: ActRight, *, in_thread: bool = False, in_forum: bool = False) 
             return ("send_messages" if in_forum else "create_public_threads", "send_messages_in_threads")
         case ActRight.TOPIC:
             return ("manage_channels",)
-        case ActRight.BOOKMARK:
-            raise AssertionError
+        case ActRight.EVENT:
+            return scheduled_events.needed(channel)
+        case ActRight.BOOKMARK | ActRight.CANVAS:
+            raise ToolError(platforms_texts.ACT_NO_RIGHT, ours=True)  # Discord has neither
         case _:
             assert_never(right)
 
@@ -93,6 +102,15 @@ class DiscordHands:
     reader: DiscordChannelReader
     counts_polls: bool = True
     bookmarks: None = None
+    canvases: None = None
+
+    @property
+    def events(self) -> DiscordEvents:
+        return DiscordEvents(self.client, self._call)
+
+    def page_of(self, link: str) -> tuple[ActRight, str] | None:
+        page = event_page(link)
+        return (ActRight.EVENT, page) if page else None
 
     @property
     def threads(self) -> "DiscordHands":
@@ -128,22 +146,21 @@ class DiscordHands:
         in_forum = isinstance(channel, discord.ForumChannel)
         if in_forum and right not in _IN_FORUMS:
             raise ToolError(platforms_texts.ACT_NO_CHANNEL, ours=True)
-        if right in _IN_FORUMS and not isinstance(channel, discord.TextChannel | discord.ForumChannel):
-            is_topic = right is ActRight.TOPIC
-            raise ToolError(platforms_texts.ACT_NO_TOPIC if is_topic else platforms_texts.ACT_NO_THREADS, ours=True)
+        if right in _OF_CHANNELS and not isinstance(channel, discord.TextChannel | discord.ForumChannel):
+            raise ToolError(_OF_CHANNELS[right], ours=True)
         in_thread = isinstance(channel, discord.Thread)
         if in_thread and (channel.locked or (channel.archived and right not in _ALSO_ARCHIVED)):
             raise ToolError(platforms_texts.ACT_ARCHIVED, ours=True)
         member = await self._member(channel, context)
-        theirs, ours = channel.permissions_for(member), channel.permissions_for(channel.guild.me)
-        names = ("view_channel", "read_message_history", *needed(right, in_thread=in_thread, in_forum=in_forum))
-        if not all(getattr(theirs, name) for name in names):
-            raise ToolError(platforms_texts.ACT_NO_RIGHT, ours=True)
-        if missing := [_TITLES[name].title for name in names if not getattr(ours, name)]:
-            raise ToolError(platforms_texts.ACT_BOT_LACKS.format(missing=", ".join(missing)), ours=True)
-        if right in _WRITES and is_bound_by_slowmode(channel, theirs):
+        self._check(channel, member, ("view_channel", "read_message_history"), right)
+        if right in _WRITES and is_bound_by_slowmode(channel, channel.permissions_for(member)):
             raise ToolError(platforms_texts.ACT_SLOWMODE, ours=True)
         parent = channel.parent_id if in_thread else channel.id
+        if right is ActRight.EVENT:
+            place = scheduled_events.place_of_events(channel)
+            is_there = scheduled_events.has_events(channel)
+            name = f"#{channel.name}" if is_there else platforms_texts.ACT_THE_SERVER
+            return ActTarget(str(parent), place, name, known_as(f"{parent}:acts"))
         return ActTarget(
             channel=str(parent),
             place=channel_place(channel),
@@ -151,6 +168,19 @@ class DiscordHands:
             conversation=known_as(f"{channel.id}:acts"),
             thread=str(channel.id) if in_thread else "",
         )
+
+    def _check(self, channel: Readable, member: discord.Member, reading: tuple[str, ...], right: ActRight) -> None:
+        """Raises ToolError if the person or the bot lacks a permission for this."""
+        me, names = channel.guild.me, needed(right, channel)
+        pairs = [(channel.permissions_for(member), channel.permissions_for(me), reading)]
+        if right is ActRight.EVENT and not scheduled_events.has_events(channel):
+            pairs.append((member.guild_permissions, me.guild_permissions, names))
+        else:
+            pairs.append((*pairs[0][:2], names))
+        if not all(getattr(theirs, name) for theirs, _, wanted in pairs for name in wanted):
+            raise ToolError(platforms_texts.ACT_NO_RIGHT, ours=True)
+        if missing := [_TITLES[name].title for _, ours, wanted in pairs for name in wanted if not getattr(ours, name)]:
+            raise ToolError(platforms_texts.ACT_BOT_LACKS.format(missing=", ".join(missing)), ours=True)
 
     async def _member(self, channel: Readable, context: ToolContext) -> discord.Member:
         """Return the person as a member of the server now. Raises ToolError for one who may write nowhere there."""
@@ -290,8 +320,12 @@ class DiscordHands:
     async def edit(self, target: ActTarget, message: str) -> None:
         await self._call(lambda rest: rest.edit(target.thread or target.channel, target.message, message))
 
-    async def delete(self, target: ActTarget, pages: Sequence[str]) -> None:  # noqa: ARG002 -- pages name their channels
+    async def delete(self, target: ActTarget, pages: Sequence[str]) -> None:
         for page in pages:
+            if event_of(page) is not None:
+                if (found := await self.events.find(target)) is not None:
+                    await self._call(lambda rest, event=found: rest.delete_event(*event))
+                continue
             channel, message, _ = place_of_page(page)
             await self._call(lambda rest, at=channel, id_=message: _deleted(rest, at, id_))
 

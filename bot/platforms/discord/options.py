@@ -84,9 +84,15 @@ PERMISSIONS: Final[Mapping[str, Permission]] = {
     "pin_messages": Permission("Pin Messages", 1 << 51),
     "send_polls": Permission("Create Polls", 1 << 49),
     "manage_threads": Permission("Manage Threads", 1 << 34),
+    "create_events": Permission("Create Events", 1 << 44),
 }
-# What acts need too, and no link asks for, because it allows much more: managers give it in single channels.
-MANAGERS_GIVE: Final[Mapping[str, Permission]] = {"manage_channels": Permission("Manage Channels", 1 << 4)}
+# What some acts need too, and no link asks for, because it allows much more: managers give it in single channels.
+MANAGERS_GIVE: Final[Mapping[str, Permission]] = {
+    "manage_channels": Permission("Manage Channels", 1 << 4),
+    "connect": Permission("Connect", 1 << 20),
+    "mute_members": Permission("Mute Members", 1 << 22),
+    "move_members": Permission("Move Members", 1 << 24),
+}
 
 
 class DiscordFeature(StrEnum):
@@ -127,6 +133,7 @@ _PERMISSIONS_OF: Final[Mapping[DiscordFeature, tuple[str, ...]]] = {
         "add_reactions",
         "pin_messages",
         "send_polls",
+        "create_events",
         "create_public_threads",
         "send_messages_in_threads",
     ),

@@ -32,7 +32,7 @@ ANNOUNCEMENT_THREAD, PUBLIC_THREAD = 10, 11  # Types of channels
 ARCHIVE_MINUTES = 1440  # A thread leaves the channel list after a day without messages; a new message brings it back
 
 UNKNOWN_INTERACTION = 10062
-_GONE = {10003, 10004, 10008}  # Unknown channel, server or message
+_GONE = {10003, 10004, 10008, 10070}  # Unknown channel, server, message or event
 # No access, no DM with this user, no permission, message to reply to not readable, locked thread.
 _REFUSED = {50001, 50007, 50013, 160002, 160005}
 # Unknown webhook, invalid webhook token, too many follow-ups: the interaction has ended, or was never acknowledged.
@@ -59,6 +59,8 @@ _REACTION = f"{_MESSAGE}/reactions/{{emoji}}/@me"
 _CHANNEL = "/channels/{channel_id}"
 _THREADS = f"{_CHANNEL}/threads"
 _PIN = f"{_MESSAGES}/pins/{{message_id}}"
+_EVENTS = "/guilds/{guild_id}/scheduled-events"
+_EVENT = f"{_EVENTS}/{{event_id}}"
 _END_POLL = "/channels/{channel_id}/polls/{message_id}/expire"
 _WEBHOOK = "/webhooks/{webhook_id}/{webhook_token}"
 _ANSWER = f"{_WEBHOOK}/messages/{{message_id}}"
@@ -240,6 +242,23 @@ class Rest:
 
     async def set_topic(self, channel: str, topic: str) -> None:
         await self._call("PATCH", _CHANNEL, {"topic": topic}, channel_id=channel)
+
+    async def create_event(self, guild: str, event: Payload) -> str:
+        """Schedule an event; return its id. `event`: the fields that Discord documents. The request is sent once: after
+        PageUnsent it may have taken effect.
+        """
+        arguments: Payload = {"json": event, "middlewares": sent_once()}
+        return _id(await self._ask("POST", _EVENTS, arguments, guild_id=guild))
+
+    async def read_event(self, guild: str, event: str) -> Payload:
+        return await self._request("GET", _EVENT, None, guild_id=guild, event_id=event)
+
+    async def edit_event(self, guild: str, event: str, change: Payload) -> Payload:
+        """Change the given fields of an event; return the event."""
+        return await self._request("PATCH", _EVENT, change, guild_id=guild, event_id=event)
+
+    async def delete_event(self, guild: str, event: str) -> None:
+        await self._call("DELETE", _EVENT, None, guild_id=guild, event_id=event)
 
     async def open_dm(self, person: str) -> str:
         return await self._message("POST", "/users/@me/channels", {"recipient_id": person})

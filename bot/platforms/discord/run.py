@@ -40,6 +40,7 @@ from bot.platforms.discord.inbound import place_of_page
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.panels import waiting_panels
 from bot.platforms.discord.places import SOURCE, DiscordMembership
+from bot.platforms.discord.scheduled_events import event_of
 from bot.platforms.discord.surface import DiscordSurface
 from bot.platforms.discord.surroundings import Surroundings
 
@@ -127,6 +128,8 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
     """Remove forgotten text from Discord. Raises SurfaceError."""
     rest = await connection.rest()
     match shown.what:
+        case ShownReply.PAGE if (event := event_of(shown.page)) is not None:
+            await rest.delete_event(*event)
         case ShownReply.PAGE:
             channel, message, _ = place_of_page(shown.page)
             await rest.delete(channel, message)

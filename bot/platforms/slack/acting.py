@@ -13,9 +13,9 @@ Rules
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from agent.admission_terms import Authority
 from agent.errors import ToolError
@@ -31,12 +31,12 @@ from bot.chat.reply.split import pages
 from bot.platforms import texts as platforms_texts
 from bot.platforms.emoji import emoji_name
 from bot.platforms.slack import inbound
+from bot.platforms.slack.act_calls import ActCalls
 from bot.platforms.slack.api import (
     MethodRates,
     SlackApi,
     SlackDown,
     SlackError,
-    SlackLimited,
     SlackRefused,
     fields,
     flag,
@@ -44,6 +44,8 @@ from bot.platforms.slack.api import (
     text,
     texts,
 )
+from bot.platforms.slack.attachments import delete_shown
+from bot.platforms.slack.canvases import SlackCanvases, canvas_page
 from bot.platforms.slack.channel_history import SlackChannelReader, parse_channel, thread_of
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.markup import SlackMessageLink, mentioned_users, message_links, neutral, notice
@@ -55,9 +57,9 @@ from bot.platforms.slack.surroundings import message_at
 
 PAGE_CHARS: Final = 3_900  # So that a post can be edited: chat.update takes less than 4,000
 LOOK_BACK: Final = 100  # Messages read to find a post that was made a moment ago
-PATIENCE_S: Final = 45.0  # For one Retry-After
 EVENT_TYPE: Final = "cogency_act"
 
+_GONE: Final = ("message_not_found", "canvas_not_found")
 _EMOJI: Final = re.compile(r"[a-z0-9_+'-]{1,100}(?:::skin-tone-[2-6])?", re.ASCII)
 # Slack's words for who may post, and the authority that each takes. "ra" are restricted accounts: everyone.
 _POSTERS: Final[Mapping[str, Authority]] = {
@@ -66,11 +68,9 @@ _POSTERS: Final[Mapping[str, Authority]] = {
     "admin": Authority.ADMIN,
 }
 MAX_TOPIC: Final = 250  # Slack's limit
-_WRITES: Final = frozenset({ActRight.POST, ActRight.POLL, ActRight.THREAD, ActRight.TOPIC, ActRight.BOOKMARK})
-_OF_MEMBERS: Final = frozenset({ActRight.PIN, ActRight.TOPIC, ActRight.BOOKMARK})  # Not of guests
-_OF_CHANNELS: Final = frozenset({ActRight.TOPIC, ActRight.BOOKMARK})  # What they concern has no thread
-_DONE_BEFORE: Final = frozenset({"already_reacted", "already_pinned", "no_pin", "not_pinned"})
-_T = TypeVar("_T")
+_OF_CHANNELS: Final = frozenset({ActRight.TOPIC, ActRight.BOOKMARK, ActRight.CANVAS})  # What has no thread
+_OF_MEMBERS: Final = _OF_CHANNELS | {ActRight.PIN}  # Not of guests
+_WRITES: Final = _OF_CHANNELS | {ActRight.POST, ActRight.POLL, ActRight.THREAD}
 
 
 def refusal(info: JsonObject, member: Member, user: str, right: ActRight, *, in_thread: bool) -> str:
@@ -130,7 +130,12 @@ class SlackHands:
     reader: SlackChannelReader
     clock: Clock
     budgets: MethodRates
+    calls: ActCalls = field(init=False)
+    events: None = None
     counts_polls: bool = False
+
+    def __post_init__(self) -> None:
+        self.calls = ActCalls(self.clock)
 
     @property
     def threads(self) -> "SlackHands":
@@ -144,9 +149,17 @@ class SlackHands:
     def bookmarks(self) -> "SlackHands":
         return self
 
+    @property
+    def canvases(self) -> SlackCanvases:
+        return SlackCanvases(self.api, self.me, self.calls)
+
+    def page_of(self, link: str) -> tuple[ActRight, str] | None:
+        page = canvas_page(self.me, link)
+        return (ActRight.CANVAS, page) if page else None
+
     async def find(self, where: str, right: ActRight, context: ToolContext) -> ActTarget:
         ref = parse_channel(where, context.channel, thread_of(context))
-        channel = ref.id or await self._asked(lambda: self.reader.find_by_name(ref.name))
+        channel = ref.id or await self.calls.asked(lambda: self.reader.find_by_name(ref.name))
         if ref.root and right not in _OF_CHANNELS:
             return await self._found_message(SlackMessageLink(channel, ref.root, ""), right, context)
         return await self._found(channel, right, context, in_thread=False)
@@ -159,7 +172,7 @@ class SlackHands:
 
     async def _found_message(self, meant: SlackMessageLink, right: ActRight, context: ToolContext) -> ActTarget:
         target = await self._found(meant.channel, right, context, in_thread=True)
-        message = await self._asked(lambda: message_at(self.api, meant))
+        message = await self.calls.asked(lambda: message_at(self.api, meant))
         if message is None:
             raise ToolError(platforms_texts.ACT_NOT_FOUND, ours=True)
         return replace(target, thread=text(message, "thread_ts") or meant.ts, message=meant.ts, page=meant.ts)
@@ -203,7 +216,7 @@ class SlackHands:
 
     async def _member(self, user: str, channel: str) -> Member:
         """Return the person as they are now. Raises ToolError for one who may act nowhere."""
-        info = fields(await self._asked(lambda: self.api.call(Method.USER, user=user)), "user")
+        info = fields(await self.calls.asked(lambda: self.api.call(Method.USER, user=user)), "user")
         member = await self.places.member_in(channel, member_of(self.me, user, info))
         if member.gone or member.authority < Authority.GUEST:
             raise ToolError(platforms_texts.ACT_NO_RIGHT, ours=True)
@@ -211,21 +224,8 @@ class SlackHands:
 
     async def _may_post_generally(self, member: Member) -> bool:
         """Return whether a person may post in the workspace's general channel."""
-        preferences = await self._asked(lambda: self.api.call(Method.TEAM_PREFERENCES))
+        preferences = await self.calls.asked(lambda: self.api.call(Method.TEAM_PREFERENCES))
         return may_post(text(preferences, "who_can_post_general"), member)
-
-    async def _asked(self, ask: Callable[[], Awaitable[_T]]) -> _T:
-        """Ask Slack something. What it does not answer is not known, and so is not allowed."""
-        try:
-            return await ask()
-        except SlackRefused as refused:
-            if refused.code == "missing_scope":
-                raise ToolError(platforms_texts.ACT_SCOPE, ours=True) from refused
-            if refused.code in {"channel_not_found", "thread_not_found", "message_not_found", "user_not_found"}:
-                raise ToolError(platforms_texts.ACT_NOT_FOUND, ours=True) from refused
-            raise ToolError(platforms_texts.ACT_UNKNOWN, ours=True) from refused
-        except SlackError as error:
-            raise ToolError(platforms_texts.ACT_UNKNOWN, ours=True) from error
 
     async def named(self, context: ToolContext) -> Mapping[str, str]:
         user, ts = context.person.id.removeprefix(f"{self.me.source}:"), context.message_id
@@ -279,7 +279,7 @@ class SlackHands:
             return await post(where)
 
         try:
-            return text(await self._limited(call), "ts")
+            return text(await self.calls.limited(call), "ts")
         except SlackDown:
             if found := await self._posted_as(target, key):
                 return found
@@ -296,23 +296,6 @@ class SlackHands:
             if refused.code != "no_text":  # a workspace that does not know markdown_text
                 raise
             return await self.api.call(method, **where, text=message)
-
-    async def _limited(self, call: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
-        """Call, once more after a rate limit. Raises SlackDown where Slack did not answer, else ToolError."""
-        try:
-            try:
-                return await call()
-            except SlackLimited as limited:
-                if limited.retry_after_s > PATIENCE_S:
-                    raise
-                await self.clock.sleep(limited.retry_after_s)
-                return await call()
-        except SlackLimited as limited:
-            raise ToolError(platforms_texts.ACT_BUSY, ours=True) from limited
-        except SlackRefused as refused:
-            if refused.code == "missing_scope":
-                raise ToolError(platforms_texts.ACT_SCOPE, ours=True) from refused
-            raise ToolError(platforms_texts.ACT_REFUSED.format(code=refused.code), ours=True) from refused
 
     async def _posted_as(self, target: ActTarget, key: str) -> str:
         """Return the bot's message with this key; "" if there is none, or if that is not known."""
@@ -349,21 +332,21 @@ class SlackHands:
         return Posted((ts, *posted.pages), root.link, posted.missing)
 
     async def set_topic(self, target: ActTarget, topic: str, *, description: bool) -> None:
-        words = " ".join(neutral(topic).split())
+        words = " ".join(topic.split())
         if len(words) > MAX_TOPIC:
             raise ToolError(platforms_texts.ACT_TOPIC_LONG.format(most=MAX_TOPIC), ours=True)
         words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         if description:
-            await self._done(lambda: self.api.call(Method.SET_PURPOSE, channel=target.channel, purpose=words))
+            await self.calls.done(lambda: self.api.call(Method.SET_PURPOSE, channel=target.channel, purpose=words))
         else:
-            await self._done(lambda: self.api.call(Method.SET_TOPIC, channel=target.channel, topic=words))
+            await self.calls.done(lambda: self.api.call(Method.SET_TOPIC, channel=target.channel, topic=words))
 
     async def add_bookmark(self, target: ActTarget, title: str, link: str) -> None:
         shown = " ".join(neutral(title).split())
         if any((text(one, "title"), text(one, "link")) == (shown, link) for one in await self._bookmarks(target)):
             return
         about: dict[str, Json] = {"channel_id": target.channel, "title": shown, "type": "link", "link": link}
-        await self._done(lambda: self.api.call(Method.ADD_BOOKMARK, **about))
+        await self.calls.done(lambda: self.api.call(Method.ADD_BOOKMARK, **about))
 
     async def remove_bookmark(self, target: ActTarget, named: str) -> None:
         meant = [
@@ -374,12 +357,14 @@ class SlackHands:
         if len(meant) != 1:
             raise ToolError(platforms_texts.ACT_NO_BOOKMARK.format(count=len(meant)), ours=True)
         id_ = text(meant[0], "id")
-        await self._done(
+        await self.calls.done(
             lambda: self.api.call(Method.REMOVE_BOOKMARK, channel_id=target.channel, bookmark_id=id_), "not_found"
         )
 
     async def _bookmarks(self, target: ActTarget) -> Sequence[JsonObject]:
-        return items(await self._asked(lambda: self.api.call(Method.BOOKMARKS, channel_id=target.channel)), "bookmarks")
+        return items(
+            await self.calls.asked(lambda: self.api.call(Method.BOOKMARKS, channel_id=target.channel)), "bookmarks"
+        )
 
     async def post_poll(
         self,
@@ -400,42 +385,28 @@ class SlackHands:
                 await show_poll(self.api, target.channel, target.message, poll)
                 return {}
 
-            await self._done(show)
+            await self.calls.done(show)
 
     async def edit(self, target: ActTarget, message: str) -> None:
         where: dict[str, Json] = {"channel": target.channel, "ts": target.message}
-        await self._done(lambda: self._shown(Method.UPDATE, message, "", where))
+        await self.calls.done(lambda: self._shown(Method.UPDATE, message, "", where))
 
     async def delete(self, target: ActTarget, pages: Sequence[str]) -> None:
         for page in pages:
-            await self._done(
-                lambda ts=page: self.api.call(Method.DELETE, channel=target.channel, ts=ts), "message_not_found"
+            await self.calls.done(
+                lambda shown=page: delete_shown(self.api, target.channel, shown),
+                "message_not_found",
+                "canvas_not_found",
             )
 
     async def react(self, target: ActTarget, emoji: str) -> None:
         name = emoji_name(emoji)
         if _EMOJI.fullmatch(name) is None:
             raise ToolError(platforms_texts.ACT_EMOJI_NAME, ours=True)
-        await self._done(
+        await self.calls.done(
             lambda: self.api.call(Method.ADD_REACTION, channel=target.channel, timestamp=target.message, name=name)
         )
 
     async def pin(self, target: ActTarget, *, on: bool) -> None:
         method = Method.ADD_PIN if on else Method.REMOVE_PIN
-        await self._done(lambda: self.api.call(method, channel=target.channel, timestamp=target.message))
-
-    async def _done(self, call: Callable[[], Awaitable[JsonObject]], *fine: str) -> None:
-        """Make a call that has the same effect twice as once."""
-
-        async def once() -> JsonObject:
-            try:
-                return await call()
-            except SlackRefused as refused:
-                if refused.code in _DONE_BEFORE or refused.code in fine:
-                    return {}
-                raise
-
-        try:
-            await self._limited(once)
-        except SlackDown as error:
-            raise ToolError(platforms_texts.ACT_UNSURE, ours=True) from error
+        await self.calls.done(lambda: self.api.call(method, channel=target.channel, timestamp=target.message))

@@ -8,7 +8,7 @@ links to, is not fetched.
 import logging
 from collections.abc import Sequence
 
-from agent.messages import Json
+from agent.messages import Json, JsonObject
 from bot.chat.reply.surface import OutFile
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackRefused, fields, items, number, text
@@ -46,6 +46,7 @@ class SlackFiles:
 
 log = logging.getLogger(__name__)
 
+CANVAS_PAGE = "canvas:"  # The prefix of the id of a page that is a canvas
 LOOK_BACK = 100  # Messages read to find shared files: they were posted moments ago
 
 
@@ -89,13 +90,16 @@ async def find_shared(api: SlackApi, me: SlackBot, to: ReplyTo, files: Sequence[
     return tuple(found[key] for key in expected) if all(key in found for key in expected) else ()
 
 
-async def delete_shown(api: SlackApi, channel: str, page: str) -> None:
-    """Delete a page of a reply: a message by its time stamp, a file by its id (F…). Raises SlackError."""
+async def delete_shown(api: SlackApi, channel: str, page: str) -> JsonObject:
+    """Delete a page of a reply: a message by its time stamp, a file by its id (F…), a canvas by CANVAS_PAGE and its id.
+    Raises SlackError.
+    """
+    if page.startswith(CANVAS_PAGE):
+        return await api.call(Method.DELETE_CANVAS, canvas_id=page.removeprefix(CANVAS_PAGE))
     if is_file(page):
-        await api.call(Method.DELETE_FILE, file=page)
-    else:
-        where, ts = place_of_page(channel, page)
-        await api.call(Method.DELETE, channel=where, ts=ts)
+        return await api.call(Method.DELETE_FILE, file=page)
+    where, ts = place_of_page(channel, page)
+    return await api.call(Method.DELETE, channel=where, ts=ts)
 
 
 def place_of_page(channel: str, page: str) -> tuple[str, str]:

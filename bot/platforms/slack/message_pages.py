@@ -40,7 +40,7 @@ _OPERATOR: Final = {
     "missing_scope": "`cogency doctor` shows which scope is missing.",
     **dict.fromkeys(CURABLE - {"missing_scope"}, platforms_texts.INSTALL_AGAIN),
 }
-_DELETED: Final = frozenset({"message_not_found", "thread_not_found", "no_such_thread"})
+_DELETED: Final = frozenset({"message_not_found", "canvas_not_found", "thread_not_found", "no_such_thread"})
 
 
 class StillStreaming(reply_surface.PageLocked):

@@ -189,6 +189,10 @@ class Method(StrEnum):
     BOOKMARKS = "bookmarks.list", "GET", "bookmarks:read"
     ADD_BOOKMARK = "bookmarks.add", "POST", "bookmarks:write"
     REMOVE_BOOKMARK = "bookmarks.remove", "POST", "bookmarks:write"
+    CREATE_CANVAS = "canvases.create", "POST", "canvases:write"
+    EDIT_CANVAS = "canvases.edit", "POST", "canvases:write"
+    DELETE_CANVAS = "canvases.delete", "POST", "canvases:write"
+    CANVAS_SECTIONS = "canvases.sections.lookup", "POST", "canvases:read"
     TEAM_PREFERENCES = "team.preferences.list", "GET", "team.preferences:read"  # who may post in #general
     USER = "users.info", "GET", "users:read"
     USERS = "users.list", "GET", "users:read"
@@ -258,6 +262,10 @@ _METHODS: Final[Mapping[SlackFeature, frozenset[Method]]] = {
             Method.BOOKMARKS,
             Method.ADD_BOOKMARK,
             Method.REMOVE_BOOKMARK,
+            Method.CREATE_CANVAS,
+            Method.EDIT_CANVAS,
+            Method.DELETE_CANVAS,
+            Method.CANVAS_SECTIONS,
             Method.TEAM_PREFERENCES,
         }
     ),

@@ -27,5 +27,5 @@ def test_without_the_privileged_intent_nothing_else_is_lost() -> None:
 
 def test_what_acts_need_is_requested_only_where_an_operator_turned_them_on() -> None:
     without, acting = (permission_bits(required_features(DiscordSettings(), acts=acts)) for acts in (False, True))
-    names = ("add_reactions", "pin_messages", "send_polls")
+    names = ("add_reactions", "pin_messages", "send_polls", "create_events")
     assert acting & ~without == sum(PERMISSIONS[name].bit for name in names)

@@ -71,6 +71,15 @@ HOSTILE: dict[str, Json] = {
     "view": {"type": "home", "blocks": [SECTION], "title": {"type": "plain_text", "text": "@everyone"}},
     "files": [{"id": "F1", "title": "<!channel>"}],
     "initial_comment": "<!channel>",
+    "topic": "<!channel>",
+    "purpose": "@here",
+    "type": "link",
+    "link": "https://example.com/<!channel>",
+    "document_content": {"type": "markdown", "markdown": "<@U1>"},
+    "changes": [{"operation": "insert_at_end", "document_content": {"type": "markdown", "markdown": "<@U1>"}}],
+    "canvas_id": "F1",
+    "bookmark_id": "Bk1",
+    "criteria": {"contains_text": "<@U1>"},
 }
 WORDLESS = {Method.AUTH_TEST, Method.OPEN_CONNECTION, Method.EXPORT_MANIFEST, Method.REVOKE, Method.OAUTH_ACCESS}
 WRITES = sorted({one for one in Method if one.verb == "POST"} - WORDLESS)

@@ -50,6 +50,10 @@ DOCUMENTED_SCOPES = {
     "bookmarks.add": "bookmarks:write",
     "bookmarks.list": "bookmarks:read",
     "bookmarks.remove": "bookmarks:write",
+    "canvases.create": "canvases:write",
+    "canvases.delete": "canvases:write",
+    "canvases.edit": "canvases:write",
+    "canvases.sections.lookup": "canvases:read",
     "conversations.setPurpose": "channels:write.topic groups:write.topic",
     "conversations.setTopic": "channels:write.topic groups:write.topic",
     "team.preferences.list": "team.preferences:read",
@@ -253,7 +257,7 @@ def test_the_app_can_be_written_to_and_connects_by_socket() -> None:
 
 
 def test_what_acts_need_is_asked_for_only_where_an_operator_turned_them_on() -> None:
-    needed = {"pins:write", "team.preferences:read", "reactions:write", "bookmarks:write", "channels:write.topic"}
+    needed = {"pins:write", "team.preferences:read", "reactions:write", "bookmarks:write", "canvases:write"}
     assert not needed & scopes(required_features(SlackOptions()))
     assert needed <= scopes(required_features(SlackOptions(acts=True)))
     assert not (needed - {"reactions:write"}) & scopes(USUAL)
