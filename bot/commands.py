@@ -14,6 +14,7 @@ from bot.chat.commands.whoami import WHOAMI_COMMAND
 from bot.chat.panels import PanelForm
 from bot.connect.commands import COMMAND as CONNECT_COMMAND
 from bot.explanations.commands import COMMAND as WHY_COMMAND
+from bot.feedback.commands import COMMAND as FEEDBACK_COMMAND
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.forums.commands import SOLVED_COMMAND, UNANSWERED_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
@@ -32,6 +33,7 @@ COMMANDS: Final[tuple[AnyCommand, ...]] = (
     CHANNEL_COMMAND,
     CODE_COMMAND,
     CONNECT_COMMAND,
+    FEEDBACK_COMMAND,
     FORGET_COMMAND,
     HELP_COMMAND,
     KNOWLEDGE_COMMAND,

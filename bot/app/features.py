@@ -39,6 +39,7 @@ from bot.chat.ports import ModelChoices
 from bot.connect import feature as connect
 from bot.explanations import feature as explanations
 from bot.explanations.service import ExplanationService
+from bot.feedback import feature as feedback
 from bot.forgetting.feature import PlatformForgetting, open_forgetting
 from bot.forgetting.retention import VendorCopies
 from bot.forgetting.service import ForgetService
@@ -156,6 +157,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         web.feature(core, settings.web),
         code,
         explanations.feature(ExplanationService(store.explanations, services.memories.audiences)),
+        feedback.feature(core, store.explanations),
         forums.feature(core),
         models.feature(services.models),
         operators.feature(services.operators),

@@ -11,6 +11,7 @@ from agent.ports.clock import Clock
 from agent.ports.consents import Approvals, AskedQuestions, Consents, OpenQuestions
 from agent.ports.conversations import Conversations
 from agent.ports.explanations import Explanations
+from agent.ports.feedback import Feedback
 from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
@@ -61,6 +62,8 @@ from bot.connect import feature as connect
 from bot.connect.service import ConnectService
 from bot.explanations import feature as explanations_feature
 from bot.explanations.service import ExplanationService
+from bot.feedback import feature as feedback_feature
+from bot.feedback.service import FeedbackService
 from bot.forgetting import feature as forgetting_feature
 from bot.forgetting.service import ForgetService
 from bot.forums import feature as forums_feature
@@ -123,6 +126,8 @@ class Stored(Protocol):
     def asked_questions(self) -> AskedQuestions: ...
     @property
     def explanations(self) -> Explanations: ...
+    @property
+    def feedback(self) -> Feedback: ...
     @property
     def conversations(self) -> Conversations: ...
     @property
@@ -303,6 +308,9 @@ def host_on(
             connections.readers,
         ),
         *explanations_feature.bound_commands(ExplanationService(store.explanations, audiences)),
+        *feedback_feature.bound_commands(
+            FeedbackService(store.feedback, store.explanations, store.replies, clock, operates)
+        ),
         *forgetting_feature.bound_commands(forgetting),
         *forums_feature.bound_commands(forums),
         *knowledge_feature.bound_commands(knowledge),

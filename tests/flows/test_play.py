@@ -256,6 +256,11 @@ async def test_buttons_below_a_reply_judge_repeat_and_delete_it(tmp_path: Path) 
         reply = await ben.shown("rehearsal")
         await ben.offer(reply, "good")
         assert (await ben.shown("Thank you"))["only"] == "ben"
+        await ben.offer(reply, "bad")
+        asked = await ben.shown("What was wrong with the answer?")
+        assert (await ben.press(asked, "Say what was wrong…"))["window"]["title"] == "What was wrong?"
+        await ben.press(asked, "Say what was wrong…", filled={"reason": "wrong", "comment": "I am no boat."})
+        assert (await ben.shown("The managers of this channel"))["only"] == "ben"
         await ben.offer(reply, "delete")
         assert (await ben.shown("Only the person who asked"))["only"] == "ben"
         await ann.offer(reply, "regenerate")

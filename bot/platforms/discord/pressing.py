@@ -209,7 +209,7 @@ class Pressing:
                 case ReplyAction.GOOD:
                     await self._judge(interaction, button.turn, ReplyVerdict.GOOD)
                 case ReplyAction.BAD:
-                    await self._judge(interaction, button.turn, ReplyVerdict.BAD)
+                    await self._use_command(interaction, button, verdict=ReplyVerdict.BAD)
                 case ReplyAction.DELETE:
                     await self._delete(interaction, button.turn)
                 case ReplyAction.DECIDE | ReplyAction.ANSWER:
@@ -251,8 +251,11 @@ class Pressing:
             reply_text = platforms_texts.failure(error)
         await interactions.show_text(interaction, reply_text)
 
-    async def _use_command(self, interaction: Interaction, button: ReplyPress, *, ended: bool = True) -> None:
-        """Press the button of the command to which this one leads. `ended`: whether it needs the reply above it.
+    async def _use_command(
+        self, interaction: Interaction, button: ReplyPress, *, ended: bool = True, verdict: ReplyVerdict | None = None
+    ) -> None:
+        """Press the button of the command to which this one leads. `ended`: whether it needs the reply above it;
+        `verdict`: the presser's on it, which is stored before.
 
         A window cannot follow an acknowledgement, so what was stored is read first.
         """
@@ -262,7 +265,10 @@ class Pressing:
                 reply = await self._reply_above(interaction, button.turn) if ended else None
                 if ended and reply is None:
                     raise Refused(platforms_texts.NO_SUCH_REPLY)
-                pressed = PressedReply(button.turn, known_as(interaction.user.id), reply)
+                person = known_as(interaction.user.id)
+                if verdict is not None and not await self.host.feedback.judge(button.turn, person, verdict):
+                    raise Refused(platforms_texts.NO_SUCH_REPLY)
+                pressed = PressedReply(button.turn, person, reply)
                 press = await command.presses[button.offer](pressed)
         except TimeoutError:
             await interactions.respond_alone(interaction, platforms_texts.WINDOW_TRY_AGAIN)

@@ -406,9 +406,13 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
             await _ask(caller, page, dedupe_key, reply.question, reply)
             _remove_offers(caller, page, {request.offer})
         case ReplyAction.GOOD | ReplyAction.BAD:
-            await _reply_of(caller, page)
-            is_recorded = await host.feedback.judge(page.turn, person, VERDICTS[request.offer])
-            send_ephemeral(caller, text=platforms_texts.NOTED if is_recorded else platforms_texts.NO_SUCH_REPLY)
+            reply = await _reply_of(caller, page)
+            if not await host.feedback.judge(page.turn, person, VERDICTS[request.offer]):
+                raise Refused(platforms_texts.NO_SUCH_REPLY)
+            if request.offer is ReplyAction.BAD:
+                await _use_command(caller, page, request.offer, reply)
+            else:
+                send_ephemeral(caller, text=platforms_texts.NOTED)
         case ReplyAction.DELETE:
             await _reply_of(caller, page)
             if not await host.feedback.delete(page.turn, person):

@@ -81,7 +81,7 @@ class ReplyPresses:
             case ReplyAction.GOOD:
                 await self._judge(click, clicked_at, ReplyVerdict.GOOD)
             case ReplyAction.BAD:
-                await self._judge(click, clicked_at, ReplyVerdict.BAD)
+                await self._judge_bad(click, clicked_at, body)
             case ReplyAction.DELETE:
                 await self._delete(click, clicked_at)
             case ReplyAction.UNDO | ReplyAction.CANCEL | ReplyAction.KEEP | ReplyAction.END:
@@ -145,12 +145,21 @@ class ReplyPresses:
         if reply is not None:
             await self.host.feedback.delete(reply.turn, reply.person)
 
-    async def _judge(self, click: ReplyClick, clicked_at: ReplyTo, verdict: ReplyVerdict) -> None:
-        person = inbound.person_id(self.me, clicked_at.user)
-        is_recorded = await self._find_reply(click) is not None and await self.host.feedback.judge(
-            click.turn, person, verdict
-        )
-        await self._send(clicked_at, platforms_texts.NOTED if is_recorded else platforms_texts.NO_SUCH_REPLY)
+    async def _judge(self, click: ReplyClick, clicked_at: ReplyTo, verdict: ReplyVerdict) -> Answered | None:
+        """Store the verdict; return the reply, and None if it is not known, after a sentence that says so."""
+        person, reply = inbound.person_id(self.me, clicked_at.user), await self._find_reply(click)
+        is_recorded = reply is not None and await self.host.feedback.judge(click.turn, person, verdict)
+        if not is_recorded or verdict is ReplyVerdict.GOOD:
+            await self._send(clicked_at, platforms_texts.NOTED if is_recorded else platforms_texts.NO_SUCH_REPLY)
+        return reply if is_recorded else None
+
+    async def _judge_bad(self, click: ReplyClick, clicked_at: ReplyTo, body: JsonObject) -> None:
+        """Store the verdict, then ask why. It is stored, whether or not Slack opens a window for it."""
+        if (reply := await self._judge(click, clicked_at, ReplyVerdict.BAD)) is not None:
+            try:
+                await self._use_command(click, clicked_at, body, reply)
+            except SlackError:
+                await self._send(clicked_at, platforms_texts.NOTED)
 
     async def _delete(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
         """Delete a reply. A private one is in no channel: its message is deleted by the click's `response_url`."""

@@ -111,22 +111,29 @@ def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
     return [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals]
 
 
-async def test_everybody_may_judge_a_reply_and_is_thanked_alone_in_its_thread(slack: FakeSlack) -> None:
+async def test_everybody_may_judge_a_reply_and_is_thanked_alone_or_asked_why(slack: FakeSlack) -> None:
     host, shown = await replied(slack)
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Good answer"))
         await slack.until(lambda: slack.state.ephemerals)
         await slack.acked(await slack.click(ANN, shown, "Bad answer"))
-        await slack.until(lambda: len(slack.state.ephemerals) == 2)
+        await slack.until(lambda: slack.state.views)
     assert host.store.verdicts == {
         (TURN, f"{TEAM}:{BOB}"): ReplyVerdict.GOOD,
         (TURN, f"{TEAM}:{ANN}"): ReplyVerdict.BAD,
     }
-    assert said_alone(slack) == [
-        (BOB, platforms_texts.NOTED),
-        (ANN, platforms_texts.NOTED),
-    ]
+    assert said_alone(slack) == [(BOB, platforms_texts.NOTED)]
     assert {ephemeral.thread_ts for ephemeral in slack.state.ephemerals} == {ROOT}
+
+
+async def test_a_bad_verdict_is_kept_and_thanked_for_also_if_slack_opens_no_window(slack: FakeSlack) -> None:
+    host, shown = await replied(slack)
+    slack.refusing["views.open", ""] = "expired_trigger_id"
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Bad answer"))
+        await slack.until(lambda: slack.state.ephemerals)
+    assert said_alone(slack) == [(ANN, platforms_texts.NOTED)]
+    assert host.store.verdicts == {(TURN, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
 
 
 async def test_whoever_may_not_use_the_bot_stops_no_answer_and_decides_about_no_call(slack: FakeSlack) -> None:
@@ -150,7 +157,7 @@ async def test_the_last_verdict_of_a_person_counts(slack: FakeSlack) -> None:
         await slack.click(ANN, shown, "Good answer")
         await slack.until(lambda: slack.state.ephemerals)
         await slack.click(ANN, shown, "Bad answer")
-        await slack.until(lambda: len(slack.state.ephemerals) == 2)
+        await slack.until(lambda: slack.state.views)
     assert host.store.verdicts == {(TURN, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
 
 
@@ -474,7 +481,7 @@ async def test_a_reaction_that_is_taken_back_leaves_what_was_said_after_it(slack
     async with serving(slack, host):
         await slack.acked(await slack.react(ANN, shown, "+1"))
         await slack.click(ANN, shown, "Bad answer")
-        await slack.until(lambda: slack.state.ephemerals)
+        await slack.until(lambda: slack.state.views)
         await slack.acked(await slack.react(ANN, shown, "+1", added=False))
     assert host.store.verdicts == {(TURN, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
 

@@ -1,0 +1,82 @@
+"""What people read about ratings of answers."""
+
+from agent.feedback import FeedbackReason, FeedbackState
+
+REASONS = {
+    FeedbackReason.WRONG: "It is wrong",
+    FeedbackReason.OUTDATED: "It is out of date",
+    FeedbackReason.NOT_ASKED: "It does not answer my question",
+    FeedbackReason.TOO_LONG: "It is too long",
+    FeedbackReason.PRIVATE: "It contains something private",
+    FeedbackReason.OTHER: "Something else",
+}
+NO_REASON = "No reason given"
+STATES = {FeedbackState.NEW: "new", FeedbackState.IN_WORK: "in work", FeedbackState.FIXED: "fixed"}
+
+# The window behind 👎, and `/feedback` in its place
+
+WINDOW = "What was wrong?"
+WINDOW_BUTTON = "Say what was wrong…"
+SEND = "Send"
+REASON = "Reason"
+COMMENT = "What was wrong"
+COMMENT_HINT = "In a channel, its managers can read this."
+CORRECTION = "What the answer should have been"
+SHARE = "Operators"
+SHARE_HINT = "Share the question, the answer and this with the bot's operators"
+SHARE_FLAG = "Share the question, the answer and your words with the bot's operators"
+CANCEL = "Cancel"
+NOT_CHANGED = "Your rating stays as it is."
+HOW = (
+    "Rate an answer with 👍 or 👎 below it. To say what was wrong with my last answer to you here, use "
+    "`/feedback REASON: what was wrong | what it should have been`. The reasons are {reasons}. With "
+    "`/feedback REASON share: …`, the bot's operators can read the question, the answer and your words."
+)
+ASK_WHY = "Thank you. What was wrong with the answer?"
+THANKS = "Thank you."
+THANKS_GOOD = "Thank you. I rated my last answer to you here 👍 for you."
+SEEN_SHARED = "The bot's operators can read the question, the answer and your words."
+SEEN_IN_CHANNEL = (
+    "The managers of this channel can read your words. The bot's operators only see the reason, as a count."
+)
+SEEN_COUNT = "Nobody else can read this. The bot's operators only see the reason, as a count."
+NO_ANSWER = "I have no answer to you here that you could rate. Press 👎 below an answer."
+NOT_RATED = "Rate that answer with 👎 first. It may also have been deleted."
+UNCLEAR = "I did not understand that. {how}"
+TOO_LONG = "Please use at most {most:,} characters for each of the two texts."
+
+# The list of managers and operators
+
+NOT_FOR_YOU = "Only the managers of a channel can see its feedback. Use this command in a channel that you manage."
+LIST_BUTTON = "Show feedback"
+LIST_HERE = "**Feedback on my answers in this channel**"
+LIST_SHARED = "**Feedback that people shared with you**"
+LIST_EMPTY = "There is none to show."
+LIST_COUNTS = "In the last {days} days: {good:,} 👍, {bad:,} 👎."
+ITEM = "**#{id}** {reason}, {day}, {state}{owner}"
+BY_OWNER = " ({name})"
+ITEM_PLACE = "In {place}, rated by {person}"
+DIRECT_MESSAGES = "direct messages"
+ITEM_QUESTION = "> **Question**: {text}"
+ITEM_ANSWER = "> **Answer**: {text}"
+ITEM_COMMENT = "What was wrong: {text}"
+ITEM_CORRECTION = "What it should have been: {text}"
+ITEM_LINK = "[Open the question]({link})"
+NOT_STORED = "not stored"
+SOMEBODY = "someone"
+TAKE, FIX, REOPEN = "Take", "Mark as fixed", "Reopen"
+CHANGED = "#{id} is {state} now."
+NOT_THERE = "There is no feedback #{id} here."
+SHOW = "Show"
+FILTERS = {
+    "open": "New and in work",
+    "new": "New",
+    "in-work": "In work",
+    "fixed": "Fixed",
+    "all": "All",
+}
+LIST_USAGE = (
+    "Use `/feedback list open`, `list fixed` or `list wrong` to filter, `/feedback take N`, `fixed N` or `reopen N` to "
+    "change the state."
+)
+PAGE_OF = "Page {page} of {pages}. `/feedback list page {another}` shows another page."
