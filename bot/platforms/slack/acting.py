@@ -332,7 +332,7 @@ class SlackHands:
         return Posted((ts, *posted.pages), root.link, posted.missing)
 
     async def set_topic(self, target: ActTarget, topic: str, *, description: bool) -> None:
-        words = " ".join(topic.split())
+        words = " ".join(neutral(topic).split())
         if len(words) > MAX_TOPIC:
             raise ToolError(platforms_texts.ACT_TOPIC_LONG.format(most=MAX_TOPIC), ours=True)
         words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
