@@ -19,7 +19,7 @@ REQUEST_ENDS = {
     ),
     "expired": (
         "Too old, or an expired or revoked token",
-        "Synchronize the clocks of both machines. Create a new token if the old one expired.",
+        "Synchronize the clocks of both machines. Create a new token if the old one expired or was revoked.",
     ),
     "forbidden": ("Not allowed", "The token has no permission for this request."),
     "invalid": ("Not understood", "The sender uses a format that this endpoint does not accept."),
@@ -39,7 +39,10 @@ FAILURES = {
     ),
     "ProviderRefused": (
         "A model refused the request",
-        "The API key or the model's name is wrong, or the account has no credit. Run cogency doctor to see which.",
+        (
+            "Usually, the API key or the model's name is wrong, or the account has no credit. Run cogency doctor to "
+            "see which."
+        ),
     ),
     "StreamBroken": (
         "A model's answer was cut off",
@@ -47,16 +50,22 @@ FAILURES = {
     ),
     "model": ("A model could not be called", "The log has the reason. cogency doctor tests the model."),
     "refused": (
-        "There was no answer; the person saw an error message",
-        "The model failures in this list show why. The log shows the turn.",
+        "A question got no answer",
+        (
+            "The person saw the reason, for example a model's failure, an unreadable file or a hook's refusal. The log "
+            "shows the turn."
+        ),
     ),
     "cut": (
         "An answer ended early",
         "The model reached its length limit, stopped early or lost its connection. The person can press Continue.",
     ),
     "exhausted": (
-        "An answer used all its model calls",
-        "COGENCY_MAX_ITERATIONS limits the model calls of one answer. A better model needs fewer.",
+        "An answer reached a limit",
+        (
+            "It used all model calls that COGENCY_MAX_ITERATIONS allows, repeated the same tool call, or was long work "
+            "that ran too long. A better model needs fewer calls."
+        ),
     ),
     "failed": ("A turn failed because of a bug", "The log has the traceback. Please report it."),
     "put off": (
@@ -185,7 +194,7 @@ READERS = {"person": "only this person", "group": "members of the channel", "tea
 # What each metric counts, by its name without "cogency_" before it and "_total" behind it.
 METRICS: Final[Mapping[str, str]] = {
     "build_info": "Always 1. The version label shows the running version.",
-    "turns": "Turns that this process claimed and finished, by outcome: answered, refused, lost or put_off.",
+    "turns": "Turns that this process claimed and finished, by outcome, such as answered, refused, lost or put_off.",
     "turns_running": "Turns running in this process.",
     "turn_seconds": "Time from claiming a turn to its end in this process.",
     "turn_wait_seconds": "Time from a message to claiming its turn, by the platform's clock.",

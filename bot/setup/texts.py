@@ -217,7 +217,7 @@ PLUGINS_CHECK_SAYS = (
     "The command connects to the servers of plug-ins that are in use. It starts the servers of other plug-ins only "
     "if you add --connect. The exit code is 1 if something cannot be used."
 )
-CONNECT_SAYS = "start the plug-in's servers, which runs their commands, and list their tools"
+CONNECT_SAYS = "start the plug-in's servers (this runs their commands) and list their tools"
 NOT_CONNECTED = "not started, because the plug-in is not in use; --connect starts it"
 PLUGINS_REMOVE_SAYS = "The plug-in's folder is not deleted."
 PLUGIN_REMEDY = "`cogency plugins check` shows the details."

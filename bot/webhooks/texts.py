@@ -55,7 +55,7 @@ CHANNEL_FORM: Final = (
 )
 TOOL_FORM: Final = 'tools must be names of tools, in which * matches any characters, as in ["recall", "grafana.*"].'
 MENTION_FORM: Final = (
-    "mention must be IDs: of people (U0123456789) or user groups (S0123456789) on Slack, of people "
+    "mention must be a list of IDs: people (U0123456789) or user groups (S0123456789) on Slack, and people "
     "(41771983423143937) or roles (&41771983423143936) on Discord."
 )
 QUIET_FORM: Final = "quiet must be a time span with a time zone, as in 22:00-07:00 Europe/Berlin."
