@@ -24,6 +24,7 @@ from agent.ports.api_tokens import ApiTokens
 from agent.ports.consents import Approvals, AskedQuestions, Consents, OpenQuestions
 from agent.ports.conversations import Knowledge, Summaries, WorkingSet
 from agent.ports.embeddings import Embeddings
+from agent.ports.eval_runs import EvalRuns
 from agent.ports.explanations import Explanations
 from agent.ports.feedback import Feedback
 from agent.ports.forgetting import Forgetting
@@ -60,6 +61,7 @@ from store.databases.database import (
 )
 from store.databases.sqlite import is_locked, open_sqlite, open_sqlite_beside, unwritable
 from store.erased_ids import ErasedIds
+from store.eval_runs import SqlEvalRuns
 from store.explanations import SqlExplanations
 from store.feedback import SqlFeedback
 from store.forgetting.erase import mark_sweep_due
@@ -404,6 +406,7 @@ class Store:
     written_turns: WrittenTurns
     audit: ToolAudit
     operator_sessions: OperatorSessions
+    eval_runs: EvalRuns
     outbox: Outbox
     installations: Installations
     shard_leases: ShardLeases
@@ -474,6 +477,15 @@ async def open_spending(
     """Open the spending records while another process may serve from the database. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlSpending(database)
+
+
+@asynccontextmanager
+async def open_eval_runs(
+    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+) -> AsyncGenerator[EvalRuns, None]:
+    """Open the runs of `cogency eval` while another process may serve from the database. Raises StoreError."""
+    async with beside(url, patience_s, migrations) as database:
+        yield SqlEvalRuns(database)
 
 
 @asynccontextmanager
@@ -660,6 +672,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlWrittenTurns(database, erased_ids),
         SqlToolAudit(database),
         SqlOperatorSessions(database),
+        SqlEvalRuns(database),
         SqlOutbox(database),
         SqlInstallations(database),
         SqlShardLeases(database),

@@ -189,6 +189,7 @@ async def _operator_page(
         return
     from bot.chat.place_names import PlaceNames  # noqa: PLC0415 -- loaded only where the page is served
     from bot.chat.web_server import serving  # noqa: PLC0415 -- loaded only where the page is served
+    from bot.operators.pages.evals import eval_views  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.frame import OperatorSite  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.reports import report_views  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- loaded only where the page is served
@@ -229,7 +230,7 @@ async def _operator_page(
     )
     overview, failures, *others = operator_views(sources)
     reports = report_views(SqlOperatorReports(store.database), parts.CLOCK, names.of)
-    views = (overview, failures, *reports, *others)
+    views = (overview, failures, *reports, *eval_views(store.eval_runs), *others)
     site = OperatorSite(views, store.operator_sessions, parts.CLOCK, new_secret, settings.operators.address)
     async with AsyncExitStack() as stack:
         try:

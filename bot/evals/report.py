@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from agent.eval_runs import EvalRun, EvaluatedAnswer, EvaluatedModel, EvaluatedQuestion
 from agent.messages import Json
-from agent.spending import NANO, NOTHING, Spent
+from agent.spending import NANO, NOTHING, Money, Spent
 from bot.chat.output import printable_json, printable_line
 from bot.chat.texts.formatting import counted, money
 from bot.evals import texts
@@ -248,8 +249,8 @@ def as_json(sitting: Sitting, threshold: float, now: datetime) -> str:
 
 
 def _dollars(spent: Spent, *, is_free: bool = False) -> float | None:
-    """None: at least one call has no list price."""
-    return None if spent.unpriced and not is_free else spent.cost / NANO
+    cost = _money(spent, is_free=is_free)
+    return None if cost is None else cost / NANO
 
 
 def _result_json(result: RunResult) -> Json:
@@ -321,6 +322,51 @@ def _add_case(suite: ET.Element, result: RunResult) -> None:
 
 def _xml(text: str) -> str:
     return _NO_XML.sub("\ufffd", text)
+
+
+# For the store.
+
+
+def stored_run(sitting: Sitting, now: datetime, *, answers: bool) -> EvalRun:
+    """Return the run as it is stored: names, counts and costs. `answers`: also questions and answers."""
+    sums = {model: totals(of_model(sitting, model)) for model in sitting.models}
+    return EvalRun(
+        time=now,
+        file=sitting.exam.name,
+        models=tuple(
+            EvaluatedModel(
+                model, one.runs, one.passed, one.failed, one.errors, one.not_run, _money(one.spent, is_free=one.is_free)
+            )
+            for model, one in sums.items()
+        ),
+        questions=tuple(
+            EvaluatedQuestion(
+                each.name,
+                each.group,
+                tuple(totals(_of_question(sitting, model, each.name)).passed for model in sitting.models),
+            )
+            for each in sitting.exam.questions
+        ),
+        repeat=sitting.repeat,
+        threshold=sitting.exam.threshold,
+        has_passed=has_passed(sitting, sitting.exam.threshold),
+        seconds=sitting.seconds,
+        judge=sitting.judge,
+        judge_cost=_money(sitting.judged) if sitting.judge else None,
+        stopped="" if sitting.stopped is None else sitting.stopped.value,
+        answers=tuple(map(_stored_answer, sitting.results)) if answers else (),
+    )
+
+
+def _money(spent: Spent, *, is_free: bool = False) -> Money | None:
+    """None: at least one call has no list price."""
+    return None if spent.unpriced and not is_free else spent.cost
+
+
+def _stored_answer(result: RunResult) -> EvaluatedAnswer:
+    run, answer = result.run, "" if result.seen is None else result.seen.answer
+    problems = tuple(result.problems)
+    return EvaluatedAnswer(run.question.name, run.model, result.status.value, run.question.text, answer, problems)
 
 
 # For people, as a page.

@@ -265,6 +265,11 @@ def _add_eval(commands: _Commands) -> None:
     exam.add_argument("--html", type=_argument_type(_file_to_write), metavar="FILE", help="also write a web page")
     exam.add_argument("--junit", type=_argument_type(_file_to_write), metavar="FILE", help="also write JUnit XML")
     exam.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of a table")
+    exam.add_argument(
+        "--store-answers",
+        action="store_true",
+        help="store questions and answers with the result, for the operators' page (default: only names and counts)",
+    )
 
 
 def _names(text: str) -> frozenset[str]:

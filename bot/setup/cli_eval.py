@@ -48,8 +48,11 @@ async def _eval(
     html: Path | None,
     junit: Path | None,
     as_json: bool,
+    store_answers: bool,
 ) -> Exit:
+    from bot.evals.report import stored_run  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.evals.starter import starter_text  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator_models import store_run  # noqa: PLC0415 -- a settings error is reported before it loads
 
     if write_starter is not None:
         return _write_starter(write_starter, starter_text())
@@ -80,6 +83,7 @@ async def _eval(
     with _interrupts() as (interrupted, received):
         sitting = await _sit(settings, exam, asked, parallel, timeout_s, budget, interrupted, tell)
     _write_reports(sitting, html, junit, as_json=as_json)
+    await store_run(settings, stored_run(sitting, CLOCK.now(), answers=store_answers))
     if signal.SIGTERM in received:
         return Exit.TERMINATED
     return _exit_of(sitting)

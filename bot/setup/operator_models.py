@@ -1,4 +1,4 @@
-"""`cogency check-model`: the model that is checked, and the cost of checking it."""
+"""`cogency check-model`: the model that is checked, and the cost of checking it. The results of `cogency eval`."""
 
 import random
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from agent.errors import SettingsError, StoreLocked
+from agent.eval_runs import EvalRun
 from agent.machine import CLOCK
 from agent.messages import ModelCall
 from agent.ports.model import Provider
@@ -18,7 +19,7 @@ from bot.models.choice import ModelChoice, open_model
 from bot.models.forms import MEASURED, UNCHECKED, Passed, store_passed
 from bot.setup import texts as setup_texts
 from bot.setup.operator_doctor import context_findings
-from store.engine import open_preferences, open_spending, open_store
+from store.engine import open_eval_runs, open_preferences, open_spending, open_store
 
 
 async def charge(settings: Settings, person: str, kind: str, calls: Sequence[ModelCall]) -> None:
@@ -28,6 +29,13 @@ async def charge(settings: Settings, person: str, kind: str, calls: Sequence[Mod
     await _create_database(settings)
     async with open_spending(settings.storage.url) as spending:
         await spending.charge(person, kind, calls, CLOCK.now())
+
+
+async def store_run(settings: Settings, run: EvalRun) -> None:
+    """Store the result of `cogency eval`. Works while the bot runs. Raises StoreError."""
+    await _create_database(settings)
+    async with open_eval_runs(settings.storage.url) as runs:
+        await runs.add(run)
 
 
 async def _create_database(settings: Settings) -> None:

@@ -438,6 +438,15 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             Fate.STAYS,
             "It contains no names and no text",
         ),
+        "eval_run": Stored(
+            (
+                "a run of `cogency eval`: the names of its file, questions and models, counts and costs; questions and "
+                "answers only with `--store-answers`"
+            ),
+            "until 100 newer runs are stored",
+            Fate.STAYS,
+            "It contains no messages of people: the file of an eval is the operator's, and its people are invented",
+        ),
         "webhook_event": Stored(
             (
                 "an event that another program reported: the webhook's name, hashes of its delivery ID and its key, "

@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -11,6 +13,7 @@ import pytest
 
 from bot.chat.exit_codes import Exit
 from bot.evals.starter import starter_text
+from store.engine import Store, open_store
 from tests.bot.evals.test_page import starter_row, yaml_blocks
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
 from tests.fakes.ready_process import COMMAND, ReadyProcess
@@ -30,6 +33,7 @@ BEYOND_THE_REHEARSAL = {
     "says-that-it-cannot-call-someone",
 }
 ONE = yaml_blocks()[0]
+OTHER = "keeps-the-boat-from-ben"
 JUDGED = """\
 judge: openai:m-judge
 questions:
@@ -41,6 +45,15 @@ questions:
 MANY = "questions:\n" + "".join(
     f"  - {{name: q{number}, ask: Show me some code, expect: {{contains: def}}}}\n" for number in range(200)
 )
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncGenerator[Store]:
+    store = await open_store(f"sqlite:///{folder / 'bot.db'}")
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -75,7 +88,7 @@ async def test_the_rehearsal_model_gets_what_it_gets_in_the_starter_file(tmp_pat
     assert not files_in(temporary), "the database is removed"
 
 
-async def test_a_run_writes_all_reports_and_leaves_the_bots_own_database_alone(tmp_path: Path) -> None:
+async def test_a_run_writes_all_reports_and_stores_only_names_and_counts(tmp_path: Path) -> None:
     (tmp_path / "exam.yaml").write_text(ONE)
     reports = ("--html", "report.html", "--junit", "report.xml")
     code, said, complained = await cogency(tmp_path, "eval", "exam.yaml", *reports)
@@ -85,7 +98,21 @@ async def test_a_run_writes_all_reports_and_leaves_the_bots_own_database_alone(t
     (suite,) = ET.fromstring((tmp_path / "report.xml").read_text()).findall("testsuite")  # noqa: S314 -- our own
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
     assert "Vermilion" in (tmp_path / "report.html").read_text()
-    assert not (tmp_path / "bot.db").exists()
+    async with opened(tmp_path) as store:
+        (run,) = await store.eval_runs.newest(9)
+        stored = await store.eval_runs.of(run.id)
+        assert stored is not None
+        assert (run.file, run.has_passed, stored.answers) == ("exam.yaml", True, ())
+        assert [(each.name, each.passed) for each in run.questions] == [("knows-the-boat", (1,)), (OTHER, (1,))]
+        assert await store.conversations.threads("eval:1:ann", limit=9) == []
+        assert await store.facts.readable("eval:1:ann", frozenset({"person:eval:1:ann"})) == []
+    code, _, _ = await cogency(tmp_path, "eval", "exam.yaml", "--only", OTHER, "--store-answers")
+    assert code == Exit.OK
+    async with opened(tmp_path) as store:
+        newest = await store.eval_runs.of(run.id + 1)
+    assert newest is not None
+    assert [(each.question, each.status) for each in newest.answers] == [(OTHER, "passed")]
+    assert "boat" in newest.answers[0].asked
 
 
 async def test_a_file_is_checked_without_any_model(tmp_path: Path) -> None:

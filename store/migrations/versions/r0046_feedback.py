@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "r0046"
-down_revision = "r0041"
+down_revision = "r0045"
 EXPANDS = True
 LOSES = (("why answers were bad, and who looks into it", "SELECT count(*) FROM feedback"),)
 
