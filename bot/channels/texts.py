@@ -51,7 +51,7 @@ BY_MANAGER = "a channel manager"
 SURE_TO_LEARN = "I will announce it to everyone in this channel first."
 SAID_AMBIENT_ON = (
     "{who} turned on answers without a mention. I now read what full members ask in this channel, and may answer up to "
-    "{many} a day without a mention. I do not store questions that I do not answer. To silence me until tomorrow, say "
+    "{many} a day without a mention. I do not store questions that I do not answer. To silence me for 24 hours, say "
     "“stop” below such an answer or give it a 👎. Channel managers can turn this off with `/channel ambient off`."
 )
 SAID_AMBIENT_OFF = "{who} turned off answers without a mention in this channel."
@@ -63,6 +63,6 @@ AMBIENT_PRIVATE = (
     "I cannot say more here, because not everyone in this channel is allowed to read what I found. Ask me to show it."
 )
 AMBIENT_NOTICE = (
-    "*You did not ask me, but the managers of this channel want me to help here. To silence me until tomorrow, say "
+    "*You did not ask me, but the managers of this channel want me to help here. To silence me for 24 hours, say "
     "“stop” or react with 👎 or 🗑. To turn this off, use `/channel ambient off`.*"
 )

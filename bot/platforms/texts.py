@@ -533,7 +533,7 @@ def _is_scheduled(line: str) -> bool:
 
 STOP_BY_KEYS = "Press Ctrl-C to stop."
 AMBIENT_MUTED = (
-    "I will stay silent here until tomorrow unless someone mentions me. To turn this off for good, use `/channel "
+    "For the next 24 hours, I will answer here only if someone mentions me. To turn this off for good, use `/channel "
     "ambient off`."
 )
 
@@ -744,6 +744,6 @@ SLACK_APP_BROKE = "The app stopped because of a bug, which the log shows. Restar
 SLACK_LOGIN_REFUSED = "Slack does not accept {setting} ({code}). Copy it again from the app's page."
 
 
-STILL_WAITS = "This request expires in 24 hours. To see it again, use `/tools`."
+STILL_WAITS = "This request expires 24 hours after it was made. To see it again, use `/tools`."
 DECIDE_BUTTON = "Approve or deny…"
 SLACK_NO_ANSWER = "Slack does not respond at {address} (SLACK_API_BASE_URL). Check the network. {error}"
