@@ -644,6 +644,7 @@ TAKE_OVER_MANIFEST = (
     "Run `cogency slack manifest` (add `--http URL` if the bot gets events over HTTP, and `--app NAME` if it serves "
     'several apps). Paste the result under "App Manifest" on the app\'s page, and install the app again.'
 )
+TABLE_CAPTION = "Table: {columns}"
 NO_SESSIONS = (
     "Slack has no agent sessions for this app ({code}), so Slack does not mark threads in which the bot waits for an "
     "approval or an answer"

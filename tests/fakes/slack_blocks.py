@@ -13,6 +13,7 @@ from tests.fakes.slack_things import Object
 Check: TypeAlias = Callable[[Any, str], Iterator[str]]
 
 VIEW_BYTES = 250_000
+TABLE_CHARS = 20_000
 
 
 def problems(view: Object) -> list[str]:
@@ -28,7 +29,44 @@ def problems(view: Object) -> list[str]:
 
 def message_problems(blocks: list[Object]) -> list[str]:
     """Return the same for the blocks of a message."""
-    return [*_many(0, 50, _by_type(_MESSAGE_BLOCKS))(blocks, "blocks")]
+    found = [*_many(0, 50, _by_type(_MESSAGE_BLOCKS))(blocks, "blocks")]
+    tables, charts = (_of_type(blocks, kind) for kind in ("data_table", "data_visualization"))
+    if sum(len(_cell_text(cell)) for table in tables for row in _rows(table) for cell in row) > TABLE_CHARS:
+        found.append(f"blocks: more than {TABLE_CHARS} characters in the cells of all tables")
+    if len(charts) > 2:
+        found.append("blocks: more than 2 charts")
+    return found
+
+
+def shown_text(blocks: list[Object]) -> str:
+    """Return what people read in the blocks that show a reply's words, as Markdown; "" for none."""
+    shown = ""
+    for block in blocks:
+        if block["type"] == "data_table":
+            shown += f"\n\n{_markdown_table(block)}\n"
+        elif block["type"] == "markdown":
+            shown += f"\n{block['text']}"
+    return shown.strip("\n") if _of_type(blocks, "data_table") else shown.removeprefix("\n")
+
+
+def _markdown_table(table: Object) -> str:
+    head, *rows = [" | ".join(_cell_text(cell).strip() for cell in row) for row in _rows(table)]
+    rule = " | ".join("---" for _ in _rows(table)[0])
+    return "\n".join(f"| {line} |" for line in (head, rule, *rows))
+
+
+def _of_type(blocks: list[Object], kind: str) -> list[Object]:
+    return [block for block in map(_fields, blocks) if block.get("type") == kind]
+
+
+def _rows(table: Object) -> list[list[Object]]:
+    return [[*map(_fields, _list(row))] for row in _list(table.get("rows"))]
+
+
+def _cell_text(cell: Object) -> str:
+    sections = map(_fields, _list(cell.get("elements")))
+    parts = [_fields(part) for section in sections for part in _list(section.get("elements"))]
+    return str(cell.get("text") or "".join(str(part.get("text", "")) for part in parts))
 
 
 def _fields(value: Any) -> Object:
@@ -177,7 +215,7 @@ _icon = _object(
     },
 )
 _small = {"feedback_buttons": _feedback, "icon_button": _icon}
-_italic = {"style": _object({}, {"bold": _exactly(True, False), "italic": _exactly(True, False)})}
+_italic = {"style": _object({}, dict.fromkeys(("bold", "italic", "strike", "code"), _exactly(True, False)))}
 _rich = {
     "text": _object({"text": _text(1, 12_000)}, _italic),
     "link": _object({"url": _text(1, 3_000)}, {"text": _text(1, 3_000), **_italic}),
@@ -204,18 +242,37 @@ def _chart(value: Any, at: str) -> Iterator[str]:
     label = _text(1, 20)
     point = _object({"label": label, "value": _number})
     series = _object({"name": label, "data": _many(1, 20, point)})
+    most = 12  # series, or segments
     axes = _object({"categories": _many(1, 20, label)}, {"x_label": _text(1, 50), "y_label": _text(1, 50)})
-    drawn = _object({"series": _many(1, 6, series), "axis_config": axes})
+    drawn = _object({"series": _many(1, most, series), "axis_config": axes})
     kinds = dict.fromkeys(("bar", "line", "area"), drawn)
-    yield from _by_type({"pie": _object({"segments": _many(1, 6, point)}), **kinds})(value, at)
+    yield from _by_type({"pie": _object({"segments": _many(1, most, point)}), **kinds})(value, at)
     yield from _covers(value, at)
 
 
+_raw_number = _object({"value": _number}, {"text": _text(1, TABLE_CHARS)})
+_head = {"raw_text": _object({"text": _text(1, TABLE_CHARS)}), "raw_number": _raw_number}
+_rich_text = _object({"elements": _many(0, 1_000, _by_type({"rich_text_section": _section}))}, _ids)
+
+
+def _table_rows(value: Any, at: str) -> Iterator[str]:
+    """Up to 200 rows below a head, all of the same length; the head has no formatted cells."""
+    rows = [_list(row) for row in _list(value)]
+    yield from _many(2, 201, _many(1, 20, _by_type({**_head, "rich_text": _rich_text})))(value, at)
+    yield from _many(1, 20, _by_type(_head))(rows[0] if rows else [], f"{at}[0]")
+    if len({*map(len, rows)}) > 1:
+        yield f"{at}: rows of {sorted({*map(len, rows)})} cells"
+
+
 _MESSAGE_BLOCKS = {
-    "rich_text": _object({"elements": _many(0, 1_000, _by_type({"rich_text_section": _section}))}, _ids),
+    "rich_text": _rich_text,
     **{kind: block for kind, block in _blocks.items() if kind != "input"},
     "markdown": _object({"text": _text(1, 12_000)}, _ids),
     "context_actions": _object({"elements": _many(1, 5, _by_type(_small))}, _ids),
+    "data_table": _object(
+        {"caption": _text(1, 3_000), "rows": _table_rows},
+        {"page_size": _exactly(*range(1, 101)), "row_header_column_index": _exactly(*range(20)), **_ids},
+    ),
     "data_visualization": _object({"title": _text(1, 50), "chart": _chart}, _ids),
 }
 _common = {"callback_id": _text(1, 255), "private_metadata": _text(0, 3_000), "external_id": _text(1, 255)}

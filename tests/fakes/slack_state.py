@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.ports.clock import Clock
 from tests.fakes.slack_agent import Agents
-from tests.fakes.slack_blocks import message_problems, problems
+from tests.fakes.slack_blocks import message_problems, problems, shown_text
 from tests.fakes.slack_channels import ChannelHeaders
 from tests.fakes.slack_faults import Refusal
 from tests.fakes.slack_streams import Streams
@@ -620,4 +620,4 @@ def _shown(args: Object, *, limit: int) -> str:
         raise Refusal("msg_too_long")
     if message_problems(blocks):
         raise Refusal("invalid_blocks")
-    return markdown or "\n".join(block["text"] for block in blocks if block["type"] == "markdown") or text
+    return markdown or shown_text(blocks) or text

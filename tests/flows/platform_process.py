@@ -27,6 +27,7 @@ from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import serve as serve_discord
 from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.run import serve as serve_slack
+from bot.platforms.slack.settings import SlackSettings
 from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.work import LongWork
@@ -54,7 +55,7 @@ def main(folder: Path, url: str, started: str, *, works: bool = False, acts: str
     channel in which the model posts.
     """
     app = SlackApp(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1))
-    slack = SlackOptions(url)
+    slack = SlackOptions(url, chosen=SlackSettings(tables=False))  # tables stay as the model wrote them
     clock = partial(FastClock, datetime.fromisoformat(started))
     asyncio.run(
         _main(

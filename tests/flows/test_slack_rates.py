@@ -24,7 +24,7 @@ async def process(world: World, name: str) -> AsyncGenerator[WatchedRates]:
     host = turns_host(world.store, world.model, clock, limits=replace(AT_ONCE, max_running=REPLIES // 2))
     shared = Replicas(world.store.shard_leases, rates, name, clock, calls_patience_s=20.0)
     shown = replace(host, platforms=replace(host.platforms, replicas=shared))
-    async with shared.serving(), serving(world.slack, shown), host.turns.serving():
+    async with shared.serving(), serving(world.slack, shown, chosen=world.chosen), host.turns.serving():
         yield rates
 
 

@@ -11,6 +11,7 @@ from agent.messages import Message
 from agent.ports.clock import Clock
 from agent.ports.tools import Tool
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, ScriptPause
+from bot.platforms.slack.settings import SlackSettings
 from bot.platforms.slack.surface import LIMITS
 from tests.fakes.answers import answer_of, prose
 from tests.fakes.clock import FakeClock
@@ -26,6 +27,7 @@ from tests.fakes.turns_host import turns_host
 from tests.fakes.typist import typed
 
 ME = f"<@{BOT_USER}>"
+PLAIN_TABLES = SlackSettings(tables=False)  # So that the text of a page is exactly what the model wrote
 
 
 def read(pages: Sequence[FakeMessage]) -> str:
@@ -42,10 +44,15 @@ class World:
     """A workspace, a store and a model; `running` starts a process on them."""
 
     def __init__(
-        self, slack: FakeSlack, script: Sequence[Answer | Answering] | Answering, tools: Sequence[Tool] = ()
+        self,
+        slack: FakeSlack,
+        script: Sequence[Answer | Answering] | Answering,
+        tools: Sequence[Tool] = (),
+        chosen: SlackSettings = PLAIN_TABLES,
     ) -> None:
         self.slack = slack
         self.tools = tools
+        self.chosen = chosen
         self.operators: frozenset[str] = frozenset()
         self.store = store_in_memory()
         self.model = ScriptedProvider(script, sleep=slack.clock.sleep)
@@ -56,7 +63,7 @@ class World:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
         host = turns_host(self.store, self.model, self.slack.clock, operators=self.operators, tools=self.tools)
-        async with serving(self.slack, host), host.turns.serving():
+        async with serving(self.slack, host, chosen=self.chosen), host.turns.serving():
             yield
 
     async def answered(self, turns: int = 1) -> None:
@@ -73,10 +80,11 @@ async def workspace(
     *,
     over_http: bool = False,
     tools: Sequence[Tool] = (),
+    chosen: SlackSettings = PLAIN_TABLES,
 ) -> AsyncGenerator[World, None]:
     """Where pace and limits count, `clock` is one that stands still while anybody works: a busy machine is no delay."""
     async with FakeSlack(clock or FastClock(), over_http=over_http) as slack:
-        yield World(slack, script, tools)
+        yield World(slack, script, tools, chosen)
 
 
 async def test_a_direct_message_begins_a_thread_in_which_it_is_answered() -> None:
@@ -154,6 +162,23 @@ async def test_limits_and_failures_in_the_middle_change_nothing_of_the_text(char
         pages = world.slack.state.answers(world.general)
     assert read(pages) == text
     assert len(pages) == len({page.metadata["event_payload"]["key"] for page in pages})
+
+
+async def test_a_table_of_a_growing_answer_is_sortable_at_its_end_and_its_words_ping_nobody() -> None:
+    rows = "".join(f"| boat {number} | {number} |\n" for number in range(12))
+    table = f"| Boat | Feet |\n|---|---|\n{rows}"
+    text = f"Here they are:\n\n{table}\n{prose(1_500)}"
+    script = [typed(text.replace("boat 11", "@here"))]
+    async with workspace(script, FakeClock(), chosen=SlackSettings()) as world, world.running():
+        await world.slack.say(world.ann, world.general, f"{ME} which boats?")
+        await world.answered()
+        pages = world.slack.state.answers(world.general)
+    assert any(table[:60] in seen for _, seen in pages[0].versions[:-1])
+    (block,) = (block for page in pages for block in page.blocks if block["type"] == "data_table")
+    names, feet = ([row[column] for row in block["rows"][1:]] for column in (0, 1))
+    assert [cell["value"] for cell in feet] == [*range(12)]
+    assert [cell["text"] for cell in names] == [*(f"boat {number}" for number in range(11)), "＠here"]
+    assert read(pages).endswith(prose(1_500)[-200:].strip())
 
 
 async def test_what_a_model_says_pings_nobody() -> None:

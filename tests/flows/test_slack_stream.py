@@ -77,7 +77,10 @@ class World:
     @asynccontextmanager
     async def running(self, streaming: Streaming = Streaming.DIRECT) -> AsyncGenerator[None, None]:
         host = turns_host(self.store, self.model, self.slack.clock, tools=self.tools, limits=MANY)
-        async with serving(self.slack, host, chosen=SlackSettings(stream=streaming)), host.turns.serving():
+        async with (
+            serving(self.slack, host, chosen=SlackSettings(stream=streaming, tables=False)),
+            host.turns.serving(),
+        ):
             yield
 
     async def answered(self, turns: int = 1) -> None:

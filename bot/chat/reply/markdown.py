@@ -139,6 +139,11 @@ def is_separator(line: str) -> bool:
     return is_row(line) and _SEPARATOR.fullmatch(line.rstrip("\r\n")) is not None
 
 
+def has_table(text: str) -> bool:
+    """Whether the text may have a table: code can look like one."""
+    return any(map(is_separator, text.split("\n")))
+
+
 @dataclass(frozen=True, slots=True)
 class LineBlock:
     """The block of a line. `table`: its header and separator, or the head of a fence for a table. `header`: the line

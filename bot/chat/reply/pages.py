@@ -18,7 +18,7 @@ from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import ReplyText
 from bot.chat.ports import unshaped
 from bot.chat.reply.link_addresses import show_addresses
-from bot.chat.reply.markdown import close_markdown
+from bot.chat.reply.markdown import close_markdown, has_table
 from bot.chat.reply.split import Page, Pager
 from bot.chat.reply.surface import Limits, PageContent, PageKey, PageRef, ReplyAction, ShownStep, StepState
 from bot.chat.reply.tables import show_tables
@@ -594,4 +594,6 @@ class PageReconciler:
 
     def _must_announce_end(self, shown: Frame, frame: Frame) -> bool:
         """Whether the surface has to be told that the page is final."""
-        return self._limits.announce_final and frame.look.final and not shown.look.final
+        if not frame.look.final or shown.look.final:
+            return False
+        return self._limits.announce_final or (self._limits.announces_tables and has_table(frame.look.text))

@@ -153,6 +153,8 @@ class Limits:
     announce_final: bool = True
     """Whether a page that already shows its final text is written again with `final=True`. A native stream or a
     terminal needs that; on a platform with edits it would be a useless request."""
+    announces_tables: bool = False
+    """Whether the same is true for a page with a table: it is then shown in another form, such as a sortable one."""
     page_bytes: int | None = None
     """The limit of one message in UTF-8 bytes, at least 5,000; None: only its characters count."""
     grows_only: bool = False

@@ -133,8 +133,8 @@ CLOSE_S: Final = 2.0  # How long the end of the process waits for sessions that 
 
 
 class SessionStatus(StrEnum):
-    """The statuses of a session that the bot sets. Slack's fourth one, "closed", is of an agent that answers no more in
-    that thread, which the bot always does.
+    """The statuses of a session that the bot sets. Slack's fourth one, "closed", is for a complete conversation, of
+    which the bot cannot know: people may ask on in each of its threads.
     """
 
     ACTIVE = "active"

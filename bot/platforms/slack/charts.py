@@ -14,8 +14,8 @@ from agent.messages import Json
 MAX_TITLE_CHARS: Final = 50  # Also of an axis
 MAX_LABEL_CHARS: Final = 20
 MAX_LABELS: Final = 20
-MAX_SERIES: Final = 6  # Or segments of a pie
-MAX_CHARTS: Final = 2  # In one message; this is not documented, others have found it
+MAX_SERIES: Final = 6  # Or segments of a pie. Slack allows 12 by now, of which as many colors are hard to tell apart
+MAX_CHARTS: Final = 2  # In one message
 _KINDS: Final = {ChartKind.BARS: "bar", ChartKind.LINES: "line"}
 
 

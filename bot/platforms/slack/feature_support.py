@@ -11,6 +11,7 @@ from cachetools import LRUCache
 
 from bot.chat.caches import RecentKeys
 from bot.platforms.slack.options import Method
+from bot.platforms.slack.tables import MAX_TABLES
 
 REFUSED_S: Final = 600.0  # How long a refusal holds for a channel
 
@@ -40,13 +41,15 @@ EVERYWHERE: Final = frozenset(
 @dataclass(slots=True)
 class FeatureSupport:
     """Which optional features a workspace has. `plain_buttons`: it does not know the blocks for replies of agents;
-    `plain_charts`: nor the one for charts.
+    `plain_charts`: nor the one for charts. `tables`: how many sortable tables a message may have, until `tables_again`.
 
     `now` and `until` are `Clock.monotonic` times.
     """
 
     plain_buttons: bool = False
     plain_charts: bool = False
+    tables: int = MAX_TABLES
+    tables_again: float = 0.0
     # By method and channel; the channel "" stands for all.
     _suspended_until: LRUCache[tuple[Method, str], float] = field(default_factory=lambda: LRUCache(MAX_CHANNELS))
     _refusals: RecentKeys = field(default_factory=RecentKeys)
@@ -62,6 +65,14 @@ class FeatureSupport:
         else:
             self._suspended_until[method, channel] = now + REFUSED_S
         return self._refusals.first(f"{method} {code}")
+
+    def max_tables(self, now: float) -> int:
+        """Return how many sortable tables a message may have."""
+        return MAX_TABLES if now >= self.tables_again else self.tables
+
+    def mark_tables_refused(self, tables: int, now: float) -> None:
+        """Record that Slack refused a message with so many sortable tables: for a while, it gets one, or none."""
+        self.tables, self.tables_again = min(tables - 1, 1), now + REFUSED_EVERYWHERE_S
 
     def suspend(self, method: Method, until: float) -> None:
         """Do not try a method in any channel until then."""

@@ -206,11 +206,11 @@ def notice(markdown: str) -> str:
 
 def mrkdwn(markdown: str) -> str:
     """Return the text in mrkdwn, of any length."""
-    tables = _max_cells(markdown) <= MAX_CELLS
-    return _blocks(Node(_parser(tables=tables).parse(markdown)).children).strip("\n")
+    tables = max_cells(markdown) <= MAX_CELLS
+    return _blocks(Node(markdown_parser(tables=tables).parse(markdown)).children).strip("\n")
 
 
-def _max_cells(markdown: str) -> int:
+def max_cells(markdown: str) -> int:
     """Return an upper bound of the cells in the text's tables: each line of a block counts as a row of the widest."""
     blocks = _BLANK_LINE.split(markdown) if "|" in markdown else []
     lines = (block.split("\n") for block in blocks if "|" in block)
@@ -236,7 +236,7 @@ def pieces(mrkdwn_text: str, limit: int = SECTION_CHARS) -> list[str]:
 
 
 @cache
-def _parser(*, tables: bool) -> MarkdownIt:
+def markdown_parser(*, tables: bool) -> MarkdownIt:
     """Return a parser for which HTML is plain text."""
     return MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", *(["table"] if tables else [])])
 
@@ -288,7 +288,7 @@ def _code(content: str) -> str:
 
 
 def _table(node: Node) -> str:
-    rows = [[_plain(cell) for cell in row.children] for part in node.children for row in part.children]
+    rows = [[plain_text(cell) for cell in row.children] for part in node.children for row in part.children]
     widths = column_widths(rows)
     head, *lines = (aligned(row, widths) for row in rows)
     return "\n".join([head, underline(widths), *lines])
@@ -316,9 +316,9 @@ def _span(node: Node, *, bold: bool) -> str:
         case "code_inline":  # mrkdwn has no longer fence for code that holds a backtick itself
             return _escaped(node.content) if "`" in node.content else f"`{_escaped(node.content)}`"
         case "link":
-            return _link(str(node.attrs.get("href", "")), _plain(node))
+            return _link(str(node.attrs.get("href", "")), plain_text(node))
         case "image":
-            return _link(str(node.attrs.get("src", "")), _plain(node))
+            return _link(str(node.attrs.get("src", "")), plain_text(node))
         case _:
             return _inline(node, bold=bold) if node.children else _escaped(node.content)
 
@@ -331,11 +331,11 @@ def _link(address: str, words: str) -> str:
     return f"<{target}|{label}>" if label and label != target else f"<{target}>"
 
 
-def _plain(node: Node) -> str:
+def plain_text(node: Node) -> str:
     """Return the text of a node without marks."""
     if node.type in ("softbreak", "hardbreak"):
         return " "
-    return "".join(_plain(child) for child in node.children) if node.children else node.content
+    return "".join(plain_text(child) for child in node.children) if node.children else node.content
 
 
 def _marked(mrkdwn_text: str, mark: str) -> str:

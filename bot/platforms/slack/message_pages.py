@@ -20,6 +20,7 @@ from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.markup import notice
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.reply_buttons import button_rows
+from bot.platforms.slack.tables import blocks_with_tables, count_tables
 
 log = logging.getLogger(__name__)
 
@@ -79,8 +80,18 @@ def metadata_of(key: reply_surface.PageKey) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
+class _Form:
+    """What a page is sent as: arguments of the method. `tables`: how many sortable tables they have."""
+
+    args: dict[str, Json]
+    tables: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class MessagePages:
-    """The pages of one reply, as ordinary messages. `name` identifies the reply in the call budgets."""
+    """The pages of one reply, as ordinary messages. `name` identifies the reply in the call budgets. `sortable`:
+    whether the tables of a final page become sortable.
+    """
 
     api: SlackApi
     budgets: MethodRates
@@ -89,6 +100,7 @@ class MessagePages:
     to: ReplyTo
     conversation: str
     name: str
+    sortable: bool
 
     async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> str:
         """Post a new page and return its time stamp. Raises SurfaceError."""
@@ -130,25 +142,40 @@ class MessagePages:
         *better, last = self._forms(look)
         for form in better:
             try:
-                return await self.api.call(method, self.to.mentions, **where, **form)
+                return await self.api.call(method, self.to.mentions, **where, **form.args)
             except SlackRefused as refused:
                 if refused.code != "no_text" and not (
-                    "blocks" in form and refused.code in BLOCKS_REFUSED | {"msg_blocks_too_many"}
+                    "blocks" in form.args and refused.code in BLOCKS_REFUSED | {"msg_blocks_too_many"}
                 ):
                     raise
                 log.info("%s The page is shown in a simpler form.", refused)
-                self.features.plain_buttons |= "blocks" in form
-        return await self.api.call(method, self.to.mentions, **where, **last)
+                if form.tables:
+                    self.features.mark_tables_refused(form.tables, self.clock.monotonic())
+                elif "blocks" in form.args:  # also if the tables were refused before: they are not to blame
+                    self.features.plain_buttons, self.features.tables_again = True, 0.0
+        return await self.api.call(method, self.to.mentions, **where, **last.args)
 
-    def _forms(self, look: reply_surface.PageContent) -> Iterator[dict[str, Json]]:
+    def _forms(self, look: reply_surface.PageContent) -> Iterator[_Form]:
+        """Yield the forms of a page, the best one first."""
         if look.note:
             lines = [f"*{line}*" for line in look.note.splitlines()]
             look = replace(look, text=joined([look.text, "  \n".join(lines)]), note="")
         below = self.buttons(look) or ([[]] if self.to.mentions else [])
         words: Json = {"type": "markdown", "text": look.text}
-        beside = notice(look.text) if below else ""  # The same for each form of the buttons: it takes long to make
+        tables = self._with_tables(look)
+        beside = notice(look.text) if below or tables else ""  # The same for each form: it takes long to make
+        for number, blocks in tables:
+            yield _Form({"text": beside, "blocks": [*blocks, *(below[0] if below else ())]}, number)
         for buttons in below:
-            yield {"text": beside, "blocks": [words, *buttons]}
+            yield _Form({"text": beside, "blocks": [words, *buttons]})
         if not self.to.mentions:  # Slack takes markdown_text only alone
-            yield {"markdown_text": look.text}
-        yield {"text": look.text}  # for a workspace that does not know markdown_text
+            yield _Form({"markdown_text": look.text})
+        yield _Form({"text": look.text})  # for a workspace that does not know markdown_text
+
+    def _with_tables(self, look: reply_surface.PageContent) -> list[tuple[int, list[Json]]]:
+        """Return the text of a final page as blocks, with all or one of its tables sortable, and how many these are."""
+        limit = self.features.max_tables(self.clock.monotonic()) if look.final and self.sortable else 0
+        blocks = blocks_with_tables(look.text, limit) if limit else []
+        number = count_tables(blocks)
+        forms = [(number, blocks)] if blocks else []
+        return [*forms, (1, blocks_with_tables(look.text, 1))] if number > 1 else forms

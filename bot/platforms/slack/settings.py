@@ -240,6 +240,16 @@ class SlackSettings:
             "answered or failed: on or off. The app needs the reactions:write scope."
         ),
     )
+    tables: bool = setting(
+        "COGENCY_SLACK_TABLES",
+        parsers.switch,
+        default=True,
+        section=Section.PLATFORMS,
+        description=(
+            "Slack: show the tables of a finished answer as tables that readers can sort and filter: on or off. With "
+            "off, and in streamed replies, tables are Markdown, which Slack shows as plain tables."
+        ),
+    )
     api_base_url: str = setting(
         "SLACK_API_BASE_URL",
         parsers.web_address,

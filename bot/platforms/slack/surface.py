@@ -65,6 +65,7 @@ LIMITS: Final = Limits(
     page_chars=3_900,  # chat.update takes less than 4,000
     edit_interval_s=0.8,  # readable; the workspace's call budget for edits is the real limit
     announce_final=False,
+    announces_tables=True,
     offers=OFFERS,
     reader=MarkdownReader.WITH_REFERENCES,
     inexact_code=CHANGED_IN_CODE,
@@ -159,7 +160,14 @@ class SlackSurface:
         name = f"{to.channel}:{to.thread_ts}:{to.after}"
         self._name = name
         self._messages = message_pages.MessagePages(
-            workspace.api, workspace.budgets, workspace.features, workspace.clock, to, conversation, name
+            workspace.api,
+            workspace.budgets,
+            workspace.features,
+            workspace.clock,
+            to,
+            conversation,
+            name,
+            workspace.settings.tables,
         )
         self._streams = Streams(workspace.api, workspace.budgets, workspace.clock, _place(workspace, to), name)
         self._streaming = self._may_stream()

@@ -1,5 +1,9 @@
 """The reconciler of pages: which write comes next."""
 
+from dataclasses import replace
+
+import pytest
+
 from agent.events import ReplyEnded, TextArrived
 from bot.chat.reply.pages import DeletePage, Draft, EditPage, FindPage, PageReconciler, PostPage, Write
 from bot.chat.reply.surface import Limits, PageKey, PageRef, ReplyAction
@@ -134,6 +138,22 @@ def test_a_page_of_only_whitespace_is_not_shown() -> None:
         texts.append(write.frame.look.text)
         perform(reconciler, write, PageRef(str(write.key)))
     assert [text.strip() for text in texts] == ["It is", "blue"]
+
+
+@pytest.mark.parametrize(("line", "announced"), [("|---|---|", True), ("| - | x |", False)])
+def test_a_complete_page_is_written_again_as_final_only_if_its_table_is_shown_in_another_form(
+    line: str, *, announced: bool
+) -> None:
+    limits = replace(LIMITS, announces_tables=True)
+    table = f"| a | b |\n{line}\n| 1 | 2 |"
+    reconciler, final = hung(table, limits), draft_of(table, final=True)
+    edit = reconciler.next_write(final)
+    assert isinstance(edit, EditPage) is announced
+    if isinstance(edit, EditPage):
+        assert (edit.frame.look.text, edit.frame.look.final) == (table, True)
+        perform(reconciler, edit)
+        assert reconciler.next_write(final) is None
+    assert hung(table).next_write(final) is None
 
 
 def test_words_on_a_new_page_come_before_buttons_that_leave_the_old_one() -> None:

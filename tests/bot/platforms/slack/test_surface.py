@@ -18,16 +18,18 @@ from bot.chat.reply.surface import (
     PageRef,
     PageRefused,
     PageUnsent,
+    ReplyAction,
     ReplyEnd,
 )
 from bot.platforms.slack.agent_view import AgentSessions, BestEffortCalls
 from bot.platforms.slack.api import SlackApi
+from bot.platforms.slack.feature_support import REFUSED_EVERYWHERE_S
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.surface import LIMITS, MAX_HOLD_S, PRIVATE_LIMITS, PrivateSurface, SlackSurface, SurfaceParts
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
-from tests.fakes.slack_things import BOT_ID, BOT_USER, TEAM
+from tests.fakes.slack_things import BOT_ID, BOT_USER, TEAM, FakeMessage
 
 ANN, GENERAL, DM = "U0ANN", "C0GENERAL", "D0ANN"
 ME = SlackBot(TEAM, BOT_USER, BOT_ID)
@@ -159,6 +161,68 @@ async def test_a_server_that_does_not_know_markdown_text_is_sent_text(slack: Fak
     slack.faults["chat.postMessage"].append(Fault(error="no_text"))
     await surface.post(KEY, PageContent("Hello.", final=True))
     assert slack.state.called("chat.postMessage")[-1].args["text"] == "Hello."
+
+
+BOATS = "Here:\n\n| Boat | Feet |\n|---|---|\n| Ada | 40 |\n| Bee | 7 |"
+SHOWN = "Here:\n\n| Boat | Feet |\n| --- | --- |\n| Ada | 40 |\n| Bee | 7 |"  # As the double writes it
+
+
+def kinds(message: FakeMessage) -> list[str]:
+    return [block["type"] for block in message.blocks]
+
+
+async def test_a_table_grows_as_markdown_and_is_sortable_once_it_is_complete(
+    api: SlackApi, slack: FakeSlack, to: ReplyTo, sessions: AgentSessions
+) -> None:
+    clock = FakeClock()
+    surface = of_workspace(SurfaceParts(api, ME, clock), to, sessions)
+    page = await surface.post(KEY, PageContent(BOATS[:20]))
+    await surface.edit(page, PageContent(BOATS))
+    (answer,) = slack.state.answers(GENERAL)
+    assert (answer.text, kinds(answer)) == (BOATS, [])
+    await clock.sleep(2)
+    await surface.edit(page, PageContent(BOATS, final=True, offers=frozenset({ReplyAction.DELETE}), turn=7))
+    assert (answer.text, kinds(answer)) == (SHOWN, ["markdown", "data_table", "context_actions"])
+    assert "Ada" in slack.state.called("chat.update")[-1].args["text"]  # for notifications and screen readers
+
+
+async def test_a_table_that_slack_refuses_is_shown_as_markdown_and_no_other_is_tried_for_a_while(
+    api: SlackApi, slack: FakeSlack, to: ReplyTo, sessions: AgentSessions
+) -> None:
+    clock = FakeClock(auto=False)
+    surface = of_workspace(SurfaceParts(api, ME, clock), to, sessions)
+    slack.faults["chat.postMessage"].append(Fault(error="invalid_blocks"))
+    await surface.post(KEY, PageContent(BOATS, final=True))
+    await clock.advance(2)
+    await surface.post(PageKey(8, 0), PageContent(BOATS, final=True))
+    assert [answer.text for answer in slack.state.answers(GENERAL)] == [BOATS] * 2
+    await clock.advance(REFUSED_EVERYWHERE_S)
+    await surface.post(PageKey(9, 0), PageContent(BOATS, final=True))
+    assert slack.state.answers(GENERAL)[-1].text == SHOWN
+
+
+async def test_where_slack_takes_one_table_in_a_message_the_first_one_is_sortable(
+    slack: FakeSlack, surface: SlackSurface
+) -> None:
+    slack.faults["chat.postMessage"].append(Fault(error="invalid_blocks"))
+    await surface.post(KEY, PageContent(f"{BOATS}\n\n{BOATS}", final=True))
+    (answer,) = slack.state.answers(GENERAL)
+    assert (answer.text, kinds(answer)) == (f"{SHOWN}\n\n{BOATS}", ["markdown", "data_table", "markdown"])
+
+
+async def test_buttons_that_slack_refuses_leave_tables_sortable(
+    api: SlackApi, slack: FakeSlack, to: ReplyTo, sessions: AgentSessions
+) -> None:
+    clock = FakeClock()
+    surface = of_workspace(SurfaceParts(api, ME, clock), to, sessions)
+    slack.faults["chat.postMessage"] += [Fault(error="invalid_blocks")] * 2
+    look = PageContent(BOATS, final=True, offers=frozenset({ReplyAction.DELETE}), turn=7)
+    page = await surface.post(KEY, look)
+    (answer,) = slack.state.answers(GENERAL)
+    assert (answer.text, kinds(answer)) == (BOATS, ["markdown", "actions"])
+    await clock.sleep(2)
+    await surface.edit(page, look)
+    assert kinds(answer) == ["markdown", "data_table", "actions"]
 
 
 async def test_the_status_is_taken_away_by_the_message_itself(
