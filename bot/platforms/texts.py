@@ -650,6 +650,14 @@ NO_SESSIONS = (
     "approval or an answer"
 )
 SESSIONS_NEED = "Agent sessions need the agent view in the app's manifest, and a Slack plan that includes it."
+BLOCKS_ACCEPTED = "Slack accepts every kind of block that replies have"
+BLOCKS_REFUSED = "Slack does not accept all blocks that replies have: {kinds}"
+SOME_BLOCKS = "Slack did not say which"
+SIMPLER_BLOCKS = (
+    "Nothing to do: replies then have Markdown tables instead of sortable ones, pictures instead of charts, and "
+    "ordinary buttons."
+)
+BLOCKS_UNCHECKED = "Slack did not check the blocks that replies have ({why})"
 SOCKET_MODE_ON = (
     'Turn on "Socket Mode" on the app\'s page, and create an app-level token with the connections:write scope under '
     "Basic Information."

@@ -377,7 +377,7 @@ class FakeSlack:
             headers = {"X-OAuth-Scopes": self.scopes} if self.scopes else {}
             return _failed(fault) if fault.lost else web.json_response({"ok": True, **answer}, headers=headers)
         except Refusal as refusal:
-            return web.json_response({"ok": False, "error": str(refusal)})
+            return web.json_response({"ok": False, "error": str(refusal), **refusal.more})
         except RateLimited as refusal:
             return _failed(limited(refusal.retry_after_s))
         finally:

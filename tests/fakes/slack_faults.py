@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 
 class Refusal(Exception):
-    """{"ok": false, "error": code}"""
+    """{"ok": false, "error": code}, with more fields from methods that say more."""
+
+    def __init__(self, code: str, **more: object) -> None:
+        super().__init__(code)
+        self.more = more
 
 
 @dataclass(frozen=True)

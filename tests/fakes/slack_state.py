@@ -4,8 +4,10 @@ It follows the documentation of each method: its errors, its limits on length, i
 wire, answers are the fields beside "ok".
 """
 
+import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -114,6 +116,7 @@ class Workspace:
         self.denied = 0  # How often
         self.denials: list[tuple[str, str]] = []  # The calls that were refused for good: the method and the error
         self.pins: dict[str, list[str]] = defaultdict(list)  # The pinned messages of each channel
+        self.unknown_blocks: set[str] = set()  # The types of blocks that it does not know yet
         self.preferences: Object = {"who_can_post_general": "ra", "msg_edit_window_mins": -1}
         self.reactions: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.calls: list[Call] = []
@@ -152,6 +155,7 @@ class Workspace:
             "conversations.history": self._history,
             "assistant.search.context": self._search,
             "usergroups.users.list": self._group,
+            "blocks.validate": self._validate_blocks,
             "bots.info": lambda args: {"bot": {"id": args["bot"], "app_id": self.who.id}},
             "apps.manifest.export": self._manifest,
             "views.open": self._open_view,
@@ -280,7 +284,7 @@ class Workspace:
         message = self.write(
             self.who.user,
             channel,
-            _shown(args, limit=12_000),
+            _shown(args, self.unknown_blocks, limit=12_000),
             args.get("thread_ts") or "",
             bot_id=self.who.bot,
             metadata=args.get("metadata") or {},
@@ -294,7 +298,7 @@ class Workspace:
         message = self._own(args, "cant_update_message")
         if self.streams.streams(message):
             raise Refusal("streaming_state_conflict")
-        shown = _shown(args, limit=self.markdown_in_update if args.get("markdown_text") else 4_000)
+        shown = _shown(args, self.unknown_blocks, limit=self.markdown_in_update if args.get("markdown_text") else 4_000)
         message.versions.append((self.clock.monotonic(), shown))
         message.blocks = args.get("blocks") or []
         message.metadata = args.get("metadata") or message.metadata
@@ -311,6 +315,19 @@ class Workspace:
             raise
         self.agents.written(message.channel, message.thread_ts)
         return {"channel": message.channel, "ts": message.ts}
+
+    def _validate_blocks(self, args: Object) -> Object:
+        """An answer about exactly one of blocks, message and view; here only blocks, which are a text of JSON."""
+        if args.keys() & {"blocks", "message", "view"} != {"blocks"} or not isinstance(args["blocks"], str):
+            raise Refusal("invalid_arguments")
+        wrong = [
+            {"pointer": f"/{at}/type", "code": "failed_constraint", "message": problem}
+            for at, block in enumerate(json.loads(args["blocks"]))
+            for problem in _block_problems([block], self.unknown_blocks)
+        ]
+        if wrong:
+            raise Refusal("invalid_blocks", errors=wrong)
+        return {}
 
     def _append_stream(self, args: Object) -> Object:
         message = self._own(args, "message_not_owned_by_app")
@@ -331,7 +348,7 @@ class Workspace:
         channel = self._member_of(args["channel"])
         if args.get("user") not in channel.members:
             raise Refusal("user_not_in_channel")
-        text = _shown(args, limit=12_000)
+        text = _shown(args, self.unknown_blocks, limit=12_000)
         blocks: list[Object] = args.get("blocks") or []
         self.ephemerals.append(FakeEphemeral(channel.id, args["user"], text, blocks, args.get("thread_ts") or ""))
         return {"message_ts": self.new_ts()}
@@ -607,7 +624,13 @@ def _cut(name: str, items: list[Any], args: Object) -> Object:
     return {name: items[start : start + limit], "response_metadata": {"next_cursor": more}}
 
 
-def _shown(args: Object, *, limit: int) -> str:
+def _block_problems(blocks: list[Object], unknown: AbstractSet[str]) -> list[str]:
+    """Return Slack's errors for the blocks of a message, in a workspace that does not know some types yet."""
+    unsupported = [kind for block in blocks if (kind := block.get("type")) in unknown]
+    return [*(f"unsupported type: {kind}" for kind in unsupported), *message_problems(blocks)]
+
+
+def _shown(args: Object, unknown: AbstractSet[str], *, limit: int) -> str:
     """Return the shown text of a message; an update accepts at most 4,000 characters of `text`."""
     text: str = args.get("text") or ""
     markdown: str = args.get("markdown_text") or ""
@@ -618,6 +641,6 @@ def _shown(args: Object, *, limit: int) -> str:
         raise Refusal("no_text")
     if len(markdown or text) > limit:
         raise Refusal("msg_too_long")
-    if message_problems(blocks):
+    if _block_problems(blocks, unknown):
         raise Refusal("invalid_blocks")
     return markdown or shown_text(blocks) or text

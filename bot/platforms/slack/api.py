@@ -220,9 +220,12 @@ class SlackDown(SlackError):
 
 
 class SlackRefused(SlackError):
-    def __init__(self, method: str, code: str) -> None:
+    """`answer`: the whole answer, for a method that says more than its code."""
+
+    def __init__(self, method: str, code: str, answer: JsonObject | None = None) -> None:
         super().__init__(platforms_texts.SLACK_REFUSED.format(method=method, code=code))
         self.code = code
+        self.answer: JsonObject = answer or {}
 
     @property
     def remedy(self) -> str:
@@ -432,7 +435,7 @@ def _translate(method: Method, error: SlackApiError) -> SlackError:
         return SlackDown(
             platforms_texts.SLACK_FAILED.format(method=method, why=f"status {response.status_code} {code}".rstrip())
         )
-    return SlackRefused(method, code)
+    return SlackRefused(method, code, _body(response))
 
 
 def _seconds(header: str) -> float:

@@ -3,6 +3,7 @@
 What Slack did not answer is a finding, too. The remedy for the app's own configuration is always its whole manifest.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +19,7 @@ from bot.chat.texts.formatting import counted
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
+from bot.platforms.slack.block_check import refused_kinds, sample_blocks
 from bot.platforms.slack.feature_support import EVERYWHERE
 from bot.platforms.slack.http_events import EVENTS_PATH, events_path
 from bot.platforms.slack.options import (
@@ -66,6 +68,7 @@ class SlackFacts:
     socket: Answer[bool] | None = None
     channels: Answer[tuple[str, ...]] = ()
     sessions: Answer[JsonObject] = field(default_factory=dict[str, Json])
+    blocks: Answer[JsonObject] = field(default_factory=dict[str, Json])
     groups: Mapping[str, Answer[JsonObject]] = field(default_factory=dict[str, "Answer[JsonObject]"])
     manifest: Answer[JsonObject] | None = None
 
@@ -154,6 +157,18 @@ def sessions(facts: SlackFacts) -> list[Finding]:
     if not isinstance(facts.sessions, SlackRefused) or facts.sessions.code not in WITHOUT_SESSIONS:
         return []
     return [note(platforms_texts.NO_SESSIONS.format(code=facts.sessions.code), platforms_texts.SESSIONS_NEED)]
+
+
+def blocks(facts: SlackFacts) -> list[Finding]:
+    match facts.blocks:
+        case SlackRefused(code="invalid_blocks", answer=answer):
+            kinds = refused_kinds(_samples(facts.settings, facts.signed_in), answer)
+            which = ", ".join(kinds) or platforms_texts.SOME_BLOCKS
+            return [note(platforms_texts.BLOCKS_REFUSED.format(kinds=which), platforms_texts.SIMPLER_BLOCKS)]
+        case SlackError():
+            return [note(platforms_texts.BLOCKS_UNCHECKED.format(why=_why(facts.blocks)), "")]
+        case _:
+            return [good(platforms_texts.BLOCKS_ACCEPTED)]
 
 
 def groups(facts: SlackFacts) -> list[Finding]:
@@ -247,6 +262,7 @@ CHECKS: Final[tuple[Callable[[SlackFacts], list[Finding]], ...]] = (
     delivery,
     app,
     sessions,
+    blocks,
     groups,
     channels,
 )
@@ -320,6 +336,7 @@ async def _read_facts(
         else None,
         channels=await _answer_or_error(_channels(client)),
         sessions=await _answer_or_error(_sessions(client)),
+        blocks=await _answer_or_error(_check_blocks(client, _samples(settings, identity))),
         groups={
             group: await _answer_or_error(client.call(Method.GROUP_MEMBERS, usergroup=group))
             for group in sorted(settings.named_groups)
@@ -352,6 +369,15 @@ async def _channels(client: SlackApi) -> tuple[str, ...]:
 async def _sessions(client: SlackApi) -> JsonObject:
     """Ask about a session in no channel: only the reason of the refusal counts."""
     return await client.call(Method.SET_SESSION, channel_id=NO_CHANNEL, thread_ts="1.000000", status="active")
+
+
+def _samples(settings: SlackOptions, identity: Answer[JsonObject]) -> list[dict[str, Json]]:
+    user = "" if isinstance(identity, SlackError) else api.text(identity, "user_id")
+    return sample_blocks(user, tables=settings.chosen.tables)
+
+
+async def _check_blocks(client: SlackApi, samples: list[dict[str, Json]]) -> JsonObject:
+    return await client.call(Method.VALIDATE_BLOCKS, blocks=json.dumps(samples))  # Slack takes them as a text
 
 
 async def _app(client: SlackApi, bot: str, config_token: Secret) -> JsonObject:

@@ -209,6 +209,7 @@ class Method(StrEnum):
     UPLOAD_URL = "files.getUploadURLExternal", "GET", "files:write"
     COMPLETE_UPLOAD = "files.completeUploadExternal", "POST", "files:write"
     GROUP_MEMBERS = "usergroups.users.list", "GET", "usergroups:read"
+    VALIDATE_BLOCKS = "blocks.validate", "POST"  # needs no scope
     BOT = "bots.info", "GET", "users:read"
     SEARCH = "assistant.search.context", "POST", "search:read.files", "search:read.public", "search:read.users"
     EXPORT_MANIFEST = "apps.manifest.export", "POST"  # an app configuration token has its own, app_configurations:read

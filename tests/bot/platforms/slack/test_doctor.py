@@ -12,11 +12,12 @@ from bot.chat.findings import Finding, Level, finding_lines, healthy
 from bot.platforms.slack.doctor import examine
 from bot.platforms.slack.manifest import manifest
 from bot.platforms.slack.options import EVERYTHING, SlackApp, SlackOptions, SocketMode, optional_scopes, scopes
+from bot.platforms.slack.settings import SlackSettings
 from bot.settings.secret import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import app_of, http_events, settings
-from tests.fakes.slack_faults import DOWN, Fault
+from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, CONFIG_TOKEN, SIGNING_SECRET
 
 NEEDED = ",".join(sorted(scopes(EVERYTHING)))
@@ -59,6 +60,7 @@ async def test_a_whole_app_is_only_praised_and_nothing_is_changed_or_said(slack:
         "the bot token has exactly the scopes it needs",
         "Socket Mode works, with 1 connection at once",
         "the app matches its manifest",
+        "Slack accepts every kind of block that replies have",
         "the bot is in 2 channels: #general, #secret",
     ]
     assert healthy(found)
@@ -68,6 +70,7 @@ async def test_a_whole_app_is_only_praised_and_nothing_is_changed_or_said(slack:
     assert not slack.state.agents.sessions
     reading = {
         "agents.sessions.setStatus",
+        "blocks.validate",
         "auth.test",
         "apps.connections.open",
         "users.conversations",
@@ -290,3 +293,37 @@ async def test_a_workspace_without_sessions_is_noted_and_the_rest_works(slack: F
 async def test_what_says_nothing_about_sessions_is_no_finding(slack: FakeSlack, fault: Fault) -> None:
     slack.faults["agents.sessions.setStatus"].append(fault)
     assert not wrong(await examined(slack))
+
+
+@pytest.mark.parametrize("kind", ["data_table", "data_visualization", "context_actions"])
+async def test_a_kind_of_block_that_slack_does_not_know_is_named_and_replies_work_without_it(
+    slack: FakeSlack, kind: str
+) -> None:
+    slack.state.unknown_blocks.add(kind)
+    found = await examined(slack)
+    assert healthy(found)
+    assert wrong(found) == [f"note: Slack does not accept all blocks that replies have: {kind}"]
+
+
+async def test_a_kind_that_replies_do_not_have_is_not_checked(slack: FakeSlack) -> None:
+    slack.state.unknown_blocks.add("data_table")
+    assert not wrong(await examined(slack, chosen=SlackSettings(tables=False)))
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"), [(Fault(error="unknown_method"), "(unknown_method)"), (DOWN, "blocks.validate"), (limited(5), "")]
+)
+async def test_blocks_that_slack_did_not_check_are_a_note(slack: FakeSlack, fault: Fault, why: str) -> None:
+    slack.faults["blocks.validate"].append(fault)
+    found = await examined(slack)
+    assert healthy(found)
+    (finding,) = wrong(found)
+    assert finding.startswith("note: Slack did not check the blocks that replies have")
+    assert why in finding
+
+
+async def test_a_refusal_that_names_no_block_is_not_taken_for_a_good_answer(slack: FakeSlack) -> None:
+    slack.faults["blocks.validate"].append(Fault(error="invalid_blocks"))
+    assert wrong(await examined(slack)) == [
+        "note: Slack does not accept all blocks that replies have: Slack did not say which"
+    ]

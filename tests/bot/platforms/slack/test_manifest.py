@@ -66,6 +66,7 @@ DOCUMENTED_SCOPES = {
     "auth.test": "",
     "oauth.v2.access": "",
     "apps.manifest.export": "",
+    "blocks.validate": "",
     "bots.info": "users:read",
     "chat.appendStream": "chat:write",
     "chat.delete": "chat:write",
