@@ -170,7 +170,7 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ToolConte
     except asyncio.CancelledError:
         if _is_cancelled():
             raise
-        log.warning("tool %s cancelled itself in call %s", tool.name, placed.id)
+        log.warning("tool %s canceled itself in call %s", tool.name, placed.id)
         result = tools.failure(tool.name, TOOL_BROKE)
     except Exception:
         log.exception("tool %s failed in call %s", tool.name, placed.id)

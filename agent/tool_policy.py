@@ -261,7 +261,7 @@ NOT_FOUR: Final = (
 )
 BY_AFTER_ASK: Final = "“by” can only follow ask, not {answer}"
 TOO_LONG: Final = "a row can have at most {most} characters"
-TOO_MANY: Final = "a table can have at most {most} rows; the other rows are ignored"
+TOO_MANY: Final = "a tool policy can have at most {most} rows; the other rows are ignored"
 NO_APPROVER: Final = (
     "“by” must be followed by asker, {kinds}, role:ID, a person's full ID, or “two” and one of these groups, as in “by "
     "two managers”, not by “{who}”"

@@ -60,7 +60,7 @@ class Hooks:
             _check_text(returned.text, question.text)
             files = tuple(returned.files)
             if len(files) != len(question.files) or not all(isinstance(file, FileText) for file in files):  # pyright: ignore[reportUnnecessaryIsInstance] -- of the operator's code
-                raise _Wrong("a Question has as many files as before")
+                raise _Wrong("a Question must have as many files as before")
             for file, before in zip(files, question.files, strict=True):
                 _check_text(file.text, before.text)
             pairs = zip(files, question.files, strict=True)
@@ -77,7 +77,7 @@ class Hooks:
             if not isinstance(returned, Call):
                 raise _Wrong(_unexpected(returned, "a Call or Refuse"))
             if returned.tool != call.tool:
-                raise _Wrong("a Call keeps its tool")
+                raise _Wrong("a Call must keep its tool")
             return replace(call, arguments=_arguments(returned.arguments, call.arguments))
 
         given = replace(call, arguments=deepcopy(dict(call.arguments)))  # a hook may write into it
@@ -106,7 +106,7 @@ class Hooks:
                 raise _Wrong(_unexpected(returned, "a str, None or Refuse"))
             _check_text(returned, answer.text)
             if not returned.strip():
-                raise _Wrong("an answer has some text")
+                raise _Wrong("an answer must contain text")
             return returned
 
         return await self._use(HookPoint.AFTER_ANSWER, answer, None, check, fails_open=True)
@@ -158,7 +158,7 @@ def _refusal(refuse: Refuse) -> Refuse:
     _check_text(refuse.sentence, "")
     sentence = refuse.sentence.strip()
     if not sentence:
-        raise _Wrong("a Refuse has a sentence for the person")
+        raise _Wrong("a Refuse must have a sentence for the person")
     return Refuse(sentence if len(sentence) <= MAX_SENTENCE_CHARS else f"{sentence[:MAX_SENTENCE_CHARS]}…")
 
 

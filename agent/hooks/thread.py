@@ -81,7 +81,7 @@ class _Loop:
 def _settle(running: Future[object], task: "asyncio.Task[object]") -> None:
     with suppress(InvalidStateError):  # it was cancelled in this moment
         if task.cancelled():
-            running.set_exception(RuntimeError("the function cancelled itself"))
+            running.set_exception(RuntimeError("the function canceled itself"))
         elif (error := task.exception()) is not None:
             running.set_exception(error)
         else:

@@ -155,7 +155,7 @@ class PolicyTable:
             except StoreError as error:
                 log.log(
                     severity(error),
-                    "the table of tools could not be read, so the last version still applies: %s",
+                    "the tool policy could not be read, so the last version still applies: %s",
                     error,
                 )
 
@@ -241,7 +241,7 @@ class PolicyTable:
                 entry = policy_change(self.clock.now(), describe(before), asker.person.id, asker.channel)
                 if await self.audit.keep_change(entry, OWNER, NAME, stored.get(NAME), str(after)):
                     self._apply(after)
-                    log.info("%s changed the table of tools: %s", asker.person.id, entry.arguments)
+                    log.info("%s changed the tool policy: %s", asker.person.id, entry.arguments)
                     return before
         raise Refused(tool_texts.POLICY_BUSY)
 

@@ -159,7 +159,7 @@ class ApproverService:
         try:
             approver = None if platform is None else await platform.approver(person, approval.rule, approval.question)
         except CogencyError as error:
-            log.warning("turn %d: it is not known whether a person may approve: %s", approval.turn, error)
+            log.warning("turn %d: could not check whether a person can approve: %s", approval.turn, error)
             raise Refused(tool_texts.APPROVER_UNKNOWN) from error
         if approver is None:
             raise Refused(tool_texts.NOT_AN_APPROVER.format(who=rule_words(approval.rule)))
@@ -332,7 +332,7 @@ def _log_unknown(error: BaseException) -> None:
     """Raises an error that says more than that something is not known now."""
     if not isinstance(error, CogencyError | TimeoutError):
         raise error
-    log.warning("not everybody who may approve a call could be found: %r", error)
+    log.warning("not everyone who can approve a call could be found: %r", error)
 
 
 def _mark(approval: Approval) -> str:

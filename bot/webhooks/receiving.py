@@ -122,7 +122,7 @@ class Receiver:
         name = str(scope["path"]).removeprefix(PATH).removeprefix("/")
         hook = self.hooks.get(name)
         if hook is None:
-            response = Response(404, texts.TOLD_UNKNOWN, RequestEnd.INVALID, "there is no such hook")
+            response = Response(404, texts.TOLD_UNKNOWN, RequestEnd.INVALID, "there is no such webhook")
         else:
             response = await self._receive(hook, scope, receive)
         endpoint = texts.ENDPOINT.format(name=hook.name if hook else "unknown")
