@@ -507,6 +507,15 @@ async def open_audit(
 
 
 @asynccontextmanager
+async def open_feedback(
+    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+) -> AsyncGenerator[Feedback, None]:
+    """Open the ratings of answers for reading while another process may serve from the database. Raises StoreError."""
+    async with beside(url, patience_s, migrations) as database:
+        yield SqlFeedback(database)
+
+
+@asynccontextmanager
 async def open_operator_sessions(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[OperatorSessions, None]:

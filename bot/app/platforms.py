@@ -190,6 +190,7 @@ async def _operator_page(
     from bot.chat.place_names import PlaceNames  # noqa: PLC0415 -- loaded only where the page is served
     from bot.chat.web_server import serving  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.evals import eval_views  # noqa: PLC0415 -- loaded only where the page is served
+    from bot.operators.pages.feedback import feedback_view  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.frame import OperatorSite  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.reports import report_views  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- loaded only where the page is served
@@ -230,7 +231,8 @@ async def _operator_page(
     )
     overview, failures, *others = operator_views(sources)
     reports = report_views(SqlOperatorReports(store.database), parts.CLOCK, names.of)
-    views = (overview, failures, *reports, *eval_views(store.eval_runs), *others)
+    shared = feedback_view(store.feedback, parts.CLOCK, names.of)
+    views = (overview, failures, *reports, shared, *eval_views(store.eval_runs), *others)
     site = OperatorSite(views, store.operator_sessions, parts.CLOCK, new_secret, settings.operators.address)
     async with AsyncExitStack() as stack:
         try:

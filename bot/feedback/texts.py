@@ -1,6 +1,8 @@
 """What people read about ratings of answers."""
 
-from agent.feedback import FeedbackReason, FeedbackState
+from typing import assert_never
+
+from agent.feedback import CountedBy, FeedbackReason, FeedbackState
 
 REASONS = {
     FeedbackReason.WRONG: "It is wrong",
@@ -80,3 +82,27 @@ LIST_USAGE = (
     "change the state."
 )
 PAGE_OF = "Page {page} of {pages}. `/feedback list page {another}` shows another page."
+
+# Counts, on the operators' page and in a terminal
+
+COUNTED_BY = {
+    CountedBy.MODEL: "By model",
+    CountedBy.PLACE: "By channel",
+    CountedBy.TOOL: "By tool",
+    CountedBy.REASON: "By reason",
+}
+COUNT_LINE = "  {key}: {good:,} good, {bad:,} bad"
+NO_COUNTS = "none"
+
+
+def count_name(by: CountedBy, key: str) -> str:
+    """Return how the key of a count is shown; a place by its ID."""
+    match by:
+        case CountedBy.PLACE:
+            return key or DIRECT_MESSAGES
+        case CountedBy.REASON:
+            return REASONS[FeedbackReason(key)] if key else NO_REASON
+        case CountedBy.MODEL | CountedBy.TOOL:
+            return key
+        case _:
+            assert_never(by)

@@ -73,6 +73,8 @@ class Subcommand(StrEnum):
     TOKEN_CREATE = "token create"
     TOKEN_LIST = "token list"
     TOKEN_REVOKE = "token revoke"
+    FEEDBACK_EXPORT = "feedback export"
+    FEEDBACK_COUNTS = "feedback counts"
     WEBHOOKS_FAILED = "webhooks failed"
     WEBHOOKS_RETRY = "webhooks retry"
     HOOKS_ADD = "hooks add"
@@ -125,6 +127,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_plugins(_Commands(commands.group("plugins", "manage plug-ins: folders with skills and tool servers")))
     _add_tokens(_Commands(commands.group("token", "create, list and revoke the tokens of programs that ask the bot")))
+    _add_feedback(_Commands(commands.group("feedback", "export what people shared about answers, and count ratings")))
     _add_webhooks(_Commands(commands.group("webhooks", "list failed outgoing webhooks, and try them again")))
     _add_hooks(_Commands(commands.group("hooks", "add, list, test and rotate incoming webhooks")))
     _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
@@ -341,6 +344,26 @@ def _add_audit(commands: _Commands) -> None:
         help="2026-11-30, or 2026-11-30T12:00 (UTC); default: 30 days ago",
     )
     audit.add_argument("--json", dest="as_json", action="store_true", help="print JSON, one object per line")
+
+
+def _add_feedback(commands: _Commands) -> None:
+    export = commands.add(
+        Subcommand.FEEDBACK_EXPORT, "print what people shared about bad answers, as CSV", setup_texts.FEEDBACK_SAYS
+    )
+    export.add_argument("--json", dest="as_json", action="store_true", help="print JSON, one object per line")
+    counts = commands.add(
+        Subcommand.FEEDBACK_COUNTS,
+        "count ratings by model, channel, tool and reason",
+        setup_texts.WORKS_BESIDE,
+    )
+    counts.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
+    for parser_, default in ((export, "all"), (counts, "30 days ago")):
+        parser_.add_argument(
+            "--since",
+            type=_argument_type(_parse_moment),
+            metavar="DATE",
+            help=f"2026-11-30, or 2026-11-30T12:00 (UTC); default: {default}",
+        )
 
 
 def _add_operator(commands: _Commands) -> None:

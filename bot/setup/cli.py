@@ -1,7 +1,7 @@
 """The commands of `cogency`: what each does, its exit code, and one sentence for each failure.
 
-`cli_data`, `cli_databases`, `cli_eval`, `cli_plugins` and `cli_programs` have groups of commands. The modules that a
-command needs are imported when it runs.
+`cli_data`, `cli_databases`, `cli_eval`, `cli_feedback`, `cli_plugins` and `cli_programs` have groups of commands. The
+modules that a command needs are imported when it runs.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from bot.settings import texts as settings_texts
 from bot.settings.example import example_file
 from bot.settings.files import SettingsFile, find_settings_file, settings_home
 from bot.settings.installation import command_for, typed_command
-from bot.setup import cli_data, cli_databases, cli_eval, cli_plugins, cli_programs
+from bot.setup import cli_data, cli_databases, cli_eval, cli_feedback, cli_plugins, cli_programs
 from bot.setup import texts as setup_texts
 from bot.setup.arguments import Do, Subcommand, parser
 from bot.setup.local_user import local_time_zone, user_name
@@ -401,6 +401,7 @@ DO: Mapping[Subcommand, Do] = {
     **cli_data.COMMANDS,
     **cli_databases.COMMANDS,
     **cli_eval.COMMANDS,
+    **cli_feedback.COMMANDS,
     **cli_plugins.COMMANDS,
     **cli_programs.COMMANDS,
 }

@@ -525,6 +525,10 @@ OPENING = "Opening the database…"
 FREE_SHARDS = "If this lasts longer than 15 seconds, check the log of each process."
 
 
+FEEDBACK_SAYS = (
+    "Only feedback that people shared with the operators is exported, with its question and answer. "
+    "You can run this command while the bot is running."
+)
 NO_CALLS = "No tools were called in that period."
 
 # Files that an operator adds to the documents of a place

@@ -87,6 +87,7 @@ def test_the_terminal_says_who_its_user_is(tmp_path: Path) -> None:
         pytest.param("budget me", Exit.OK, marks=thorough),
         pytest.param("usage", Exit.UNAVAILABLE, marks=thorough),
         pytest.param("audit", Exit.UNAVAILABLE, marks=thorough),
+        pytest.param("feedback counts", Exit.UNAVAILABLE, marks=thorough),
         pytest.param("check-model", Exit.SETTINGS, marks=thorough),
         pytest.param("settings", Exit.OK, marks=thorough),
         ("slack manifest", Exit.OK),

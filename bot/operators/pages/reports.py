@@ -85,7 +85,7 @@ class PageChoice:
     is_shown: bool
 
 
-def _choice(query: Mapping[str, str], name: str, known: Sequence[str]) -> str:
+def requested(query: Mapping[str, str], name: str, known: Sequence[str]) -> str:
     """Return the requested value if it is one of `known`, else the first of them."""
     return query[name] if query.get(name) in known else known[0]
 
@@ -94,8 +94,8 @@ def _choice(query: Mapping[str, str], name: str, known: Sequence[str]) -> str:
 
 
 async def spending(reports: OperatorReports, clock: Clock, names_of: NamesOf, query: Mapping[str, str]) -> ViewAnswer:
-    days = int(_choice(query, "days", [f"{days}" for days in SPENDING_DAYS]))
-    measure = _choice(query, "show", MEASURES)
+    days = int(requested(query, "days", [f"{days}" for days in SPENDING_DAYS]))
+    measure = requested(query, "show", MEASURES)
     period = SpendingPeriod.days_until(clock.now(), days)
     spread = await reports.spread(period)
     total, by_day, value = spread.whole, spread.of_days(), _money if measure == "money" else _tokens
@@ -250,7 +250,7 @@ def _spent_table(
 
 
 async def slow(reports: OperatorReports, clock: Clock, names_of: NamesOf, query: Mapping[str, str]) -> ViewAnswer:
-    days = int(_choice(query, "days", [f"{days}" for days in SLOW_DAYS]))
+    days = int(requested(query, "days", [f"{days}" for days in SLOW_DAYS]))
     now = clock.now()
     turns = await reports.ended_turns(now - timedelta(days=days), MAX_TURNS)
     slowest = nlargest(SLOWEST, turns, key=lambda turn: turn.seconds)
@@ -449,7 +449,7 @@ def _steps(turn: TurnTook) -> list[TurnStep]:
 
 
 async def schedules(reports: OperatorReports, clock: Clock, names_of: NamesOf, query: Mapping[str, str]) -> ViewAnswer:
-    state = _choice(query, "state", STATES)
+    state = requested(query, "state", STATES)
     rows, counts = await reports.schedules(state, MAX_ROWS)
     where = await shown_places((item.definition.channel for item, _ in rows if not item.definition.direct), names_of)
     return ViewAnswer(
