@@ -192,7 +192,9 @@ NOT_ALLOWED: Mapping[str, str] = {
     "person": "You do not have access to me. Ask my operator for access.",
 }
 CLOSED_HERE = "The managers of this channel limited who can ask me here. Ask me in another channel, or ask them."
-PLACE_UNREADABLE = "I cannot read the settings of this channel. Ask my operator to check its stored setting “{name}”."
+PLACE_UNREADABLE = (
+    "I cannot read the settings of this channel. Ask my operator to check the channel's stored preference “{name}”."
+)
 
 BACKLOG_FULL = "I already have {questions} waiting, so I could not accept yours. Ask again in a few minutes."
 CLOSED = "I am not accepting questions right now. Ask again later."
