@@ -137,7 +137,9 @@ class Receiver:
 
     async def _receive(self, hook: Hook, scope: "Scope", receive: "Receive") -> Response:
         if scope["method"] != "POST":
-            return Response(405, texts.TOLD_METHOD, RequestEnd.INVALID, "it is not a POST request", ((b"allow", b"POST"),))
+            return Response(
+                405, texts.TOLD_METHOD, RequestEnd.INVALID, "it is not a POST request", ((b"allow", b"POST"),)
+            )
         headers = headers_of(scope)
         if headers is None:
             return Response(431, texts.TOLD_HEADERS, RequestEnd.TOO_LARGE, "it has too many headers")
