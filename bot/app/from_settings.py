@@ -13,6 +13,7 @@ from agent.errors import SettingsError
 from agent.machine import CLOCK
 from agent.providers.catalog import is_loopback
 from agent.tool_policy import PolicyRow, read_rows
+from bot.acts.settings import ActMode
 from bot.app import texts as app_texts
 from bot.app.settings import Settings
 from bot.budgets import settings as budget_settings
@@ -397,7 +398,9 @@ def _app_budgets(settings: Settings, file: str) -> dict[str, Budget]:
 
 
 def for_play(settings: Settings, database: Path) -> Settings:
-    """Return the settings for the page to try the bot: without access lists, other platforms and operators' pages."""
+    """Return the settings for the page to try the bot: without access lists, other platforms and operators' pages, and
+    with acts.
+    """
     everyone = AccessSettings()
     return replace(
         settings,
@@ -410,6 +413,7 @@ def for_play(settings: Settings, database: Path) -> Settings:
             model_access=everyone.model_access,
             operators=everyone.operators,
         ),
+        acts=replace(settings.acts, mode=ActMode.ON),
         operators=replace(settings.operators, health=None, page=None, address=""),
         http=replace(settings.http, listen=None, address=""),
         outgoing=replace(settings.outgoing, file=None),

@@ -455,8 +455,6 @@ PLAY_COMMAND_FILES = "Commands do not accept files here. Send the files with a q
 PLAY_EMPTY = "There is nothing to send."
 PLAY_NOT_THERE = "You cannot see that place or message, or it does not exist."
 PLAY_NOT_YOURS = "Only the author can edit or delete a message."
-PLAY_NO_CHANNEL = "There is no such channel, or the person who asked cannot read it."
-PLAY_POSTED = "Posted in #{channel} (message {message})."
 PLAY_POSTED_FOR = "posted for {name}"
 # What a place is, above its messages: who reads it, and where what is said in it may be used.
 PLAY_PUBLIC = (

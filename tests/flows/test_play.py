@@ -1,6 +1,7 @@
 """`cogency play` without a browser: the whole bot on the rehearsal model, and each person's socket."""
 
 import asyncio
+import json
 import re
 import signal
 import sys
@@ -85,14 +86,44 @@ async def test_what_was_said_in_a_private_channel_is_known_to_its_reader_alone_a
 async def test_a_tool_that_others_notice_runs_once_its_asker_has_allowed_it(tmp_path: Path) -> None:
     async with playing(tmp_path) as here:
         ann, ben = await here.page("ann"), await here.page("ben")
-        await ann.say("dm-ann", 'use post_message {"channel": "general", "text": "Lunch at noon."}')
+        await ann.say("dm-ann", 'use post_message {"where": "#general", "text": "Lunch at noon."}')
         waits = await ann.first(lambda one: one["panel"])
         assert "post_message" in waits["html"]
         assert (waits["only"], ben.there("general")) == ("ann", [])
         assert (await ann.press(waits, ALLOW_ONCE))["type"] == "done"
         posted = await ben.shown("Lunch at noon.")
         assert (posted["channel"], posted["note"]) == ("general", "posted for Ann")
-        await ann.shown("Posted in #general")
+        await ann.shown("Posted:")
+
+
+async def test_what_one_approves_is_done_where_they_read_and_a_poll_counts_the_votes_of_both(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+
+        async def act(page: PlayPage, tool: str, **args: object) -> None:
+            await page.say("general", f"@Cogency use {tool} {json.dumps(args)}")
+            asked = await page.first(lambda one: one["panel"] and f"Approve <code>{tool}</code>" in one["html"])
+            await page.press(asked, ALLOW_ONCE)
+
+        await act(ann, "create_poll", question="Lunch?", options=["Pizza", "Pasta"])
+        poll = (await ben.first(lambda one: one["panel"] and "Lunch?" in one["html"]))["id"]
+        for page, label in ((ann, "Pizza"), (ben, "Pizza"), (ann, "Pasta")):
+            await page.press(await page.first(lambda one: one["id"] == poll), label)
+        await ben.until(lambda: "2 votes" in ben.messages[poll]["html"])
+        await act(ann, "close_poll", message=f"#message-{poll}")
+        await ben.until(lambda: "closed" in ben.messages[poll]["html"])
+        assert ben.messages[poll]["panel"] is None
+        await act(ben, "add_reaction", message=f"#message-{poll}", emoji="thumbsup")
+        await ann.until(lambda: ann.messages[poll]["marks"] == ["👍"])
+        await act(ann, "create_thread", title="Cake", text="Who brings it?")
+        root, first = [await ben.first(lambda one, text=text: one["html"] == text) for text in THREAD]
+        assert (root["thread"], first["thread"], first["note"]) == ("", root["id"], "posted for Ann")
+        await act(ben, "post_message", where="#plans", text="hi")
+        await ben.shown("there is no such channel")
+        assert not ann.there("plans")
+
+
+THREAD = ("<p><strong>Cake</strong></p>\n", "<p>Who brings it?</p>\n")
 
 
 async def test_a_person_approves_what_another_asked_for_or_denies_it_with_a_reason(tmp_path: Path) -> None:
@@ -101,7 +132,7 @@ async def test_a_person_approves_what_another_asked_for_or_denies_it_with_a_reas
     async with playing(tmp_path, COGENCY_TOOL_POLICY=str(rows)) as here:
         ann, ben = await here.page("ann"), await here.page("ben")
         for number, (label, filled) in enumerate({ALLOW_ONCE: {}, DENY_WITH_REASON: {"reason": "Too early."}}.items()):
-            await ben.say("general", f'@Cogency use post_message {{"channel": "general", "text": "Lunch {number}."}}')
+            await ben.say("general", f'@Cogency use post_message {{"where": "#general", "text": "Lunch {number}."}}')
             await ann.shown("I am asking Ann in direct messages")
             asked = await ann.first(lambda one, words=f"Lunch {number}.": one["panel"] and words in one["html"])
             assert asked["channel"] == "dm-ann"
@@ -121,7 +152,7 @@ TRIED = {
     "recall": ["remember that my boat is called Vermilion", "/new", "what do you know about my boat?"],
     "recall twice": ["remember that my boat is red", *["what do you know about my boat?"] * 2],
     "recall an answer": ["remember that my boat is red", *["/new", "what do you know about my boat?"] * 2],
-    "post": ['use post_message {"channel": "general", "text": "Lunch at noon."}'],
+    "post": ['use post_message {"where": "#general", "text": "Lunch at noon."}'],
     "remind": ["remind me in 5 minutes to swim", "use schedules {}"],
 }
 
@@ -141,7 +172,7 @@ async def test_whatever_one_has_tried_of_the_page_of_the_documents_a_reminder_to
             await ann.say("dm-ann", text)
             if "post_message" in text:
                 await ann.press(await ann.first(lambda one: one["panel"]), ALLOW_ONCE)
-                await ann.shown("Posted in #general")
+                await ann.shown("Posted:")
             else:
                 await ann.until(lambda known=before: len(answers()) > known)
         before = len(answers())
@@ -163,7 +194,7 @@ async def test_each_is_told_alone_who_they_are(tmp_path: Path) -> None:
 async def test_who_refuses_a_tool_reads_that_it_was_not_used(tmp_path: Path) -> None:
     async with playing(tmp_path) as here:
         ann = await here.page("ann")
-        await ann.say("general", '@Cogency use post_message {"channel": "general", "text": "Lunch at noon."}')
+        await ann.say("general", '@Cogency use post_message {"where": "#general", "text": "Lunch at noon."}')
         waits = await ann.first(lambda one: one["panel"])
         await ann.press(waits, REFUSE)
         await ann.shown("That did not work")

@@ -78,13 +78,13 @@ async def audience(opened: Opened) -> None:
 async def approval(opened: Opened) -> None:
     ann, ben = sides(opened)
     await ben.open("general")
-    await ann.say('use post_message {"channel": "general", "text": "Lunch at noon."}')
+    await ann.say('use post_message {"where": "#general", "text": "Lunch at noon."}')
     await ann.sees("Approve post_message?")
     assert "Lunch at noon." not in await ben.column.inner_text()
     await looks_right(opened, "approval")
     await ann.press("Approve")
     await ben.sees("Lunch at noon.")
-    await ann.sees("Posted in #general")
+    await ann.sees("Posted:")
 
 
 async def forgetting(opened: Opened) -> None:

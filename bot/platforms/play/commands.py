@@ -43,6 +43,7 @@ from bot.commands import WITHOUT_FORUMS as DECLARED
 from bot.commands import form_named
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play.inbound import PlayAddress, budget_ids, conversation_of, read_message
+from bot.platforms.play.polls import VOTE, vote
 from bot.platforms.play.requests import Body, PressButton, PressOffer
 from bot.platforms.play.surface import MessageLog, PlayMessage
 from bot.platforms.play.workspace import BOT, CHANNELS, PEOPLE, TEAM, PlayChannel, PlayPerson, known_as
@@ -312,6 +313,9 @@ async def press(caller: PlayCaller, message: PlayMessage, request: PressButton) 
     Returns what the page shows: a form, or the mistakes in it; None for nothing. Raises CogencyError.
     """
     button = button_of(message, request.button)
+    if button.does == VOTE:
+        await vote(caller.host.platforms.polls, caller.play.log, message, caller.player.id, button.words)
+        return None
     if button.opens:
         return await _form(caller, message, button, request.filled)
     command = command_named(button.does, COMMANDS)

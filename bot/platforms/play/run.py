@@ -44,6 +44,7 @@ from bot.chat.web_server import serving
 from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play import commands
+from bot.platforms.play.acting import PlayHands
 from bot.platforms.play.approving import PlayApprovers
 from bot.platforms.play.attachments import PlayFiles, attached
 from bot.platforms.play.commands import PlayCaller, PlayHost
@@ -64,7 +65,6 @@ from bot.platforms.play.surface import (
     MessageLog,
     PlayMessage,
     PlaySurface,
-    PostMessage,
     clear,
     file_fields,
     html_of,
@@ -157,7 +157,7 @@ async def _serve(intake: "PlayIntake", page: "PlayPage", address: str, settings:
     platforms.register_schedules(SOURCE, PlaySchedules(settings.zone))
     platforms.register_approvers(SOURCE, PlayApprovers(play))
     platforms.register_names(SOURCE, channel_names)
-    platforms.register_tools(SOURCE, [PostMessage(play.log)])
+    platforms.register_hands(SOURCE, PlayHands(play.log, address))
     platforms.register_surface(SOURCE, surface_for)
     await intake.catch_up()
     settings.opened(f"{address}/#token={settings.token}")

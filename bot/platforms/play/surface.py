@@ -20,11 +20,9 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from agent.errors import SettingsError, ToolError
+from agent.errors import SettingsError
 from agent.incoming import Incoming
-from agent.messages import JsonObject, Provenance
 from agent.ports.clock import Clock
-from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.shown_replies import ShownPage, ShownReply
 from bot.chat.attachments.kinds import picture_type
 from bot.chat.reply.surface import (
@@ -41,7 +39,7 @@ from bot.chat.reply.surface import (
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play.inbound import PlayAddress
 from bot.platforms.play.requests import Body
-from bot.platforms.play.workspace import BOT, CHANNELS, PEOPLE, channel_named, known_as
+from bot.platforms.play.workspace import BOT, CHANNELS, PEOPLE
 
 MAX_MESSAGES: Final = 2_000  # More than anyone tries in a day; the oldest are dropped
 # A longer text is not rendered: the time for nested marks grows faster than the text.
@@ -86,6 +84,8 @@ class PlayMessage:
     panel: Body = field(default_factory=dict[str, Any])
     files: tuple[tuple[str, ...], ...] = ()
     """Of each its name and its text; of a picture, and of others that are no text, the bytes in Base64 and the type."""
+    marks: tuple[str, ...] = ()
+    """The bot's reactions, as characters, and the sign of a pinned message."""
 
     def encode(self) -> str:
         return json.dumps({name: value for name, value in asdict(self).items() if value not in ("", (), {})})
@@ -95,7 +95,7 @@ class PlayMessage:
         fields: dict[str, Any] = json.loads(text)
         rows: Any = ("steps", "files")
         fields |= {name: tuple(tuple(row) for row in fields.get(name, ())) for name in rows}
-        fields["offers"] = tuple(fields.get("offers", ()))
+        fields |= {name: tuple(fields.get(name, ())) for name in ("offers", "marks")}
         return cls(**fields)
 
     def is_seen_by(self, person: str) -> bool:
@@ -289,6 +289,7 @@ def render_message(message: PlayMessage) -> Body:
         "steps": [list(step) for step in message.steps],
         "offers": [offer.value for offer in ReplyAction if offer.value in message.offers],
         "files": [list(file) for file in message.files],
+        "marks": list(message.marks),
         "panel": _panel(message.panel),
     }
     if message.author in PEOPLE:
@@ -429,36 +430,3 @@ def clear(log: MessageLog, forgotten: ShownPage) -> None:
     elif forgotten.what is ShownReply.KEPT and (page := log.of(forgotten.page)) is not None:
         offers = tuple(offer for offer in page.offers if offer != ReplyAction.UNDO)
         log.change(page.id, text=platforms_texts.undone(page.text), offers=offers)
-
-
-@dataclass(frozen=True, slots=True)
-class PostMessage:
-    """The tool `post_message`: posts in a channel that its asker reads, after their consent, as others see it."""
-
-    log: MessageLog
-    timeout_s: float = 10.0
-    name: str = "post_message"
-    description: str = "Post a message in a channel of this workspace, for everybody who reads it."
-    effect: ToolEffect = ToolEffect.ACTS_OUTWARD
-
-    @property
-    def schema(self) -> JsonObject:
-        return {
-            "type": "object",
-            "properties": {
-                "channel": {"type": "string", "description": "its name"},
-                "text": {"type": "string", "minLength": 1, "maxLength": LIMITS.page_chars},
-            },
-            "required": ["channel", "text"],
-            "additionalProperties": False,
-        }
-
-    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        person = context.person.id.removeprefix(known_as(""))
-        channel = channel_named(str(args["channel"]), person)
-        if channel is None:
-            raise ToolError(platforms_texts.PLAY_NO_CHANNEL)
-        note = platforms_texts.PLAY_POSTED_FOR.format(name=PEOPLE[person].name)
-        message = self.log.add(channel.id, BOT, text=str(args["text"]), note=note)
-        posted = platforms_texts.PLAY_POSTED.format(channel=channel.name, message=message.id)
-        return ToolOutput(posted, words=Provenance.OWN, read=())

@@ -30,6 +30,7 @@ from agent.ports.tools import ToolContext
 from bot.chat.reply.split import pages
 from bot.platforms import texts as platforms_texts
 from bot.platforms.emoji import emoji_name
+from bot.platforms.poll_text import poll_text
 from bot.platforms.slack import inbound
 from bot.platforms.slack.act_calls import ActCalls
 from bot.platforms.slack.api import (
@@ -52,7 +53,7 @@ from bot.platforms.slack.markup import SlackMessageLink, mentioned_users, messag
 from bot.platforms.slack.members import Member, People, member_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places
-from bot.platforms.slack.polls import poll_blocks, poll_text, show_poll
+from bot.platforms.slack.polls import poll_blocks, show_poll
 from bot.platforms.slack.surroundings import message_at
 
 PAGE_CHARS: Final = 3_900  # So that a post can be edited: chat.update takes less than 4,000

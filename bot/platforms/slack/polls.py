@@ -13,8 +13,9 @@ from typing import Final
 from agent.messages import Json, JsonObject
 from agent.ports.acts import Poll, Polls
 from agent.ports.clock import Clock
-from bot.chat.texts.formatting import counted, shortened
+from bot.chat.texts.formatting import shortened
 from bot.platforms import texts as platforms_texts
+from bot.platforms.poll_text import poll_text
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import SlackApi, SlackError, text
 from bot.platforms.slack.ephemeral import Ephemeral
@@ -27,20 +28,6 @@ log = logging.getLogger(__name__)
 VOTE: Final = "cogency_vote"
 REFRESH_S: Final = 1.2  # Slack allows fifty edits a minute in a workspace
 BUTTON_CHARS: Final = 75  # Slack's limit of a button's label
-BAR: Final = 10  # Of the option with the most votes, in signs
-
-
-def poll_text(poll: Poll) -> str:
-    """Return the poll with its votes, in Markdown. Pure."""
-    counts = poll.counts or tuple(0 for _ in poll.options)
-    most = max(counts, default=0)
-    lines = [
-        f"{number}. {option}: **{votes}** {'▇' * round(BAR * votes / most) if votes else ''}".rstrip()
-        for number, (option, votes) in enumerate(zip(poll.options, counts, strict=True), 1)
-    ]
-    total = counted(sum(counts), "vote", "votes")
-    end = platforms_texts.POLL_CLOSED.format(total=total) if poll.closed else total
-    return "\n".join([f"**{poll.question}**", "", *lines, "", end])
 
 
 def poll_blocks(poll: Poll) -> list[Json]:

@@ -14,7 +14,7 @@ const UNREAD = { type: "refused", why: "Your browser could not read the file. Ch
 const TRY = {
   ann: {
     direct: ["remember that my boat is called Vermilion", "what do you know about my boat?",
-      'use post_message {"channel": "general", "text": "The boat sails at noon."}', "remind me in 1 minute to stretch",
+      'use post_message {"where": "#general", "text": "The boat sails at noon."}', "remind me in 1 minute to stretch",
       "/memory", "/forget about boat"],
     private: ["@Cogency remember that the launch is on Friday", "@Cogency what do you know about the launch?"],
     public: ["@Cogency hello", "@Cogency what do you know about my boat?", "@Cogency show me some code",

@@ -163,9 +163,10 @@ export function shown(message, page) {
     message.author === page.bot ? made("span", { class: "badge" }, "app") : null, time(message.time),
     message.edited ? made("small", {}, "edited") : null, message.note ? made("small", {}, message.note) : null);
   const body = message.html ? words(message.html, page.names) : null;
+  const marks = message.marks.length ? made("p", { class: "marks" }, message.marks.join(" ")) : null;
   return made("article", {
     id: `${page.person}-${message.id}`, "data-id": message.id, tabindex: -1,
     class: [message.only && "private", message.grows && "grows", message.author === page.bot && "bot"].filter(Boolean).join(" "),
   }, avatar(message.author, name), made("div", { class: "said" }, asked, head, steps(message), body, ...files(message),
-    panel(message, page), alone, offers(message, page), tools));
+    panel(message, page), marks, alone, offers(message, page), tools));
 }

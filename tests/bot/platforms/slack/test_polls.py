@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from agent.ports.acts import Poll
+from bot.platforms.poll_text import poll_text
 from bot.platforms.slack.api import fields
-from bot.platforms.slack.polls import BUTTON_CHARS, poll_blocks, poll_text
+from bot.platforms.slack.polls import BUTTON_CHARS, poll_blocks
 from tests.fakes.slack_blocks import message_problems
 
 OPEN = Poll("Lunch?", ("Pizza", "Pasta", "x" * 100), (10, 5, 0))
