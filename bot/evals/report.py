@@ -381,7 +381,7 @@ def as_html(sitting: Sitting, threshold: float, now: datetime) -> str:
         {
             "question": question,
             "results": [_of_question(sitting, model, question.name) for model in sitting.models],
-            "checks": [check_name(one) for one in question.checks],
+            "checks": [*dict.fromkeys(map(check_name, question.checks))],
         }
         for question in sitting.exam.questions
     ]
