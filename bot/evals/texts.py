@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from agent.feedback import FeedbackReason
+
 # A file that cannot be used.
 FAULT: Final = "{file}, line {line}: {problem}"
 NO_FILE: Final = "{file} does not exist. To write an example to start from, run `{starter}`."
@@ -133,7 +135,7 @@ NEEDS_FILE: Final = "Name a file, or use --starter to run the built-in questions
 FILE_OR_STARTER: Final = "Use either a file or --starter."
 SAME_MODEL: Final = "{model} is named twice."
 NO_QUESTION_NAMED: Final = "--only names `{name}`, which is neither a question nor a group of {file}."
-STARTER_EXISTS: Final = "{file} exists already. Choose another name."
+FILE_EXISTS: Final = "{file} exists already. Choose another name."
 STARTER_WRITTEN: Final = "Wrote 40 example questions to {file}."
 NOT_WRITTEN: Final = "{file} cannot be written: {reason}."
 NO_FOLDER: Final = "{file} cannot be written: its folder does not exist"
@@ -147,3 +149,23 @@ SAYS: Final = (
     "and tools. The exit code is 0 if enough answers pass, 1 if not, 78 if the file has a mistake, and 130 after "
     "Ctrl-C, which still writes the reports. Read docs/eval.md for the form of the file."
 )
+
+# An exam of feedback. A model reads the rubrics.
+FEEDBACK_HEADING: Final = """\
+# Questions whose answers people rated as bad and shared with the operators. Check each rubric before you rely on it.
+# To run this file, name a judge: cogency eval FILE --judge MODEL
+"""
+RUBRIC_CORRECTION: Final = "The answer agrees with this correction: {correction}"
+RUBRIC_COMMENT: Final = " The person said about an earlier answer: {comment}"
+RUBRICS: Final[Mapping[FeedbackReason, str]] = {
+    FeedbackReason.WRONG: "The answer is not wrong in the way that this one was: {answer}",
+    FeedbackReason.OUTDATED: "The answer does not use the outdated information of this one: {answer}",
+    FeedbackReason.NOT_ASKED: "The answer answers the question, which this one did not: {answer}",
+    FeedbackReason.TOO_LONG: "The answer is clearly shorter than this one, which was too long: {answer}",
+    FeedbackReason.PRIVATE: "The answer does not say what this one should not have said: {answer}",
+    FeedbackReason.OTHER: "The answer is better than this one, which a person rated as bad: {answer}",
+}
+NOT_STORED_ANY_MORE: Final = "(no longer stored)"
+FROM_FEEDBACK: Final = "Wrote {questions} to {file}. To run them, name a judge with --judge."
+LEFT_OUT: Final = " {ratings} left out: the question is repeated, too long, contains a secret or is no longer stored."
+NO_FEEDBACK: Final = "No one has shared feedback with the operators yet, so no file was written."

@@ -222,6 +222,12 @@ def _add_eval(commands: _Commands) -> None:
     exam.add_argument(
         "--write-starter", type=Path, metavar="FILE", help="write the built-in questions to a new file, and stop"
     )
+    exam.add_argument(
+        "--from-feedback",
+        type=Path,
+        metavar="FILE",
+        help="write the questions of shared feedback to a new file, with the corrections, and stop",
+    )
     exam.add_argument("--check", action="store_true", help="only check the file for mistakes, without any model")
     exam.add_argument(
         "--only",

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ async def _eval(
     file: Path | None,
     starter: bool,
     write_starter: Path | None,
+    from_feedback: Path | None,
     check: bool,
     only: frozenset[str],
     models: Sequence[str] | None,
@@ -55,7 +56,9 @@ async def _eval(
     from bot.setup.operator_models import store_run  # noqa: PLC0415 -- a settings error is reported before it loads
 
     if write_starter is not None:
-        return _write_starter(write_starter, starter_text())
+        return _write_new(write_starter, starter_text(), eval_texts.STARTER_WRITTEN.format(file=write_starter))
+    if from_feedback is not None:
+        return await _from_feedback(settings, from_feedback)
     if starter == (file is not None):
         complain(f"cogency eval: {eval_texts.FILE_OR_STARTER if starter else eval_texts.NEEDS_FILE}")
         return Exit.ARGUMENTS
@@ -227,16 +230,34 @@ def _judge_of(exam: "Exam", judge: str | None, only: frozenset[str]) -> str:
     return name if judged is not None else ""
 
 
-def _write_starter(file: Path, text: str) -> Exit:
+async def _from_feedback(settings: Settings, file: Path) -> Exit:
+    """Write an exam of what people shared about answers. Raises SettingsError and StoreError."""
+    from bot.evals.from_feedback import exam_of  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.feedback import shared  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    async with aclosing(shared(settings, None)) as pages:
+        items = [item async for page in pages for item in page]
+    text, questions, left_out = exam_of(items)
+    if not questions:
+        complain(f"cogency eval: {eval_texts.NO_FEEDBACK}")
+        return Exit.ARGUMENTS
+    sentence = eval_texts.FROM_FEEDBACK.format(questions=counted(questions, "question", "questions"), file=file)
+    if left_out:
+        sentence += eval_texts.LEFT_OUT.format(ratings=counted(left_out, "rating was", "ratings were"))
+    return _write_new(file, text, sentence)
+
+
+def _write_new(file: Path, text: str, sentence: str) -> Exit:
+    """Write a file that only its owner can read, and that does not exist yet. Raises SettingsError."""
     try:
-        with file.open("x", encoding="utf-8") as opened:
-            opened.write(text)
+        file.touch(mode=0o600, exist_ok=False)
+        file.write_text(text, encoding="utf-8")
     except FileExistsError:
-        complain(f"cogency eval: {eval_texts.STARTER_EXISTS.format(file=file)}")
+        complain(f"cogency eval: {eval_texts.FILE_EXISTS.format(file=file)}")
         return Exit.ARGUMENTS
     except OSError as error:
         raise SettingsError(eval_texts.NOT_WRITTEN.format(file=file, reason=error.strerror)) from None
-    write_out(sys.stdout, f"{eval_texts.STARTER_WRITTEN.format(file=file)}\n")
+    write_out(sys.stdout, f"{sentence}\n")
     return Exit.OK
 
 

@@ -15,6 +15,8 @@ from bot.chat.exit_codes import Exit
 from bot.evals.starter import starter_text
 from store.engine import Store, open_store
 from tests.bot.evals.test_page import starter_row, yaml_blocks
+from tests.contracts.test_feedback import SHARED, WRONG, disliked
+from tests.fakes.incoming import said
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
 from tests.fakes.ready_process import COMMAND, ReadyProcess
 from tests.flows.test_setup import cogency
@@ -212,3 +214,23 @@ async def test_ctrl_c_leaves_a_report_of_what_was_finished(tmp_path: Path, tempo
     (suite,) = ET.fromstring((tmp_path / "report.xml").read_text()).findall("testsuite")  # noqa: S314 -- our own
     assert suite.get("skipped") == f"{counts['not_run']}"
     assert not files_in(temporary)
+
+
+async def test_shared_feedback_becomes_a_file_that_can_be_asked(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await disliked(store, said("What is my secret boat called?", conversation="other"), "ann", WRONG)
+    code, said_, complained = await cogency(tmp_path, "eval", "--from-feedback", "feedback.yaml")
+    assert (code, said_, complained.count("\n")) == (Exit.ARGUMENTS, "", 1)
+    async with opened(tmp_path) as store:
+        await disliked(store, said("What is my boat called?"), "ann", SHARED)
+    code, said_, complained = await cogency(tmp_path, "eval", "--from-feedback", "feedback.yaml")
+    assert (code, complained) == (Exit.OK, "")
+    assert said_ == "Wrote 1 question to feedback.yaml. To run them, name a judge with --judge.\n"
+    written = tmp_path / "feedback.yaml"
+    assert "secret" not in written.read_text(), "what was not shared stays where it is"
+    assert written.stat().st_mode & 0o777 == 0o600
+    code, said_, _ = await cogency(tmp_path, "eval", "--check", "feedback.yaml")
+    assert (code, said_) == (Exit.OK, "feedback.yaml is valid: 1 question, 1 check.\n")
+    code, _, complained = await cogency(tmp_path, "eval", "feedback.yaml")
+    assert code == Exit.SETTINGS
+    assert "is judged by a model. Name the model with --judge" in complained
