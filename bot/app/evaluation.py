@@ -2,9 +2,10 @@
 that is examined; and the model that judges.
 """
 
+import asyncio
 import random
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -12,9 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from agent.citations import FETCH
-from agent.errors import SettingsError
+from agent.errors import CogencyError, SettingsError
 from agent.hooks.models import HookedProvider
 from agent.hooks.values import HookPoint
+from agent.jobs import Job
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.messages import ModelCall
 from agent.patterns import compile_all
@@ -39,8 +41,10 @@ from bot.evals.judge import Judge
 from bot.evals.running import Run
 from bot.evals.watching import FREE, TurnWatch
 from bot.evals.workspace import Workspace
+from bot.memory.meanings import EMBEDDING, Meanings, MeaningWriter
 from bot.memory.pauses import LearningPauses
 from bot.models.choice import named_choice, open_model
+from store.engine import Store
 
 PRESENT: Final = ""  # In place of a model: those of the settings
 TOOLS_WAIT_S: Final = 20.0  # For tool servers, before the first question
@@ -50,12 +54,15 @@ OWN_TOOLS: Final = parts.BUILT_IN | {*ACT_TOOLS} | {FETCH, "web_search", "python
 
 @dataclass(frozen=True, slots=True)
 class EvalBot:
-    """A bot that answers questions of an exam. `name`: of its model, as in reports."""
+    """A bot that answers questions of an exam. `name`: of its model, as in reports. `embed`: gives what was said its
+    vectors now, which a running bot does within a minute.
+    """
 
     name: str
     host: Host
     core: Core
     watch: TurnWatch
+    embed: Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
@@ -75,8 +82,18 @@ class EvalBots:
         """Raises CogencyError."""
         bot = next(bot for bot in self.bots if bot.name == run.model)
         number = next(self._numbers)
-        store, timeout_s = bot.core.store, self.timeout_s
-        return await Workspace(bot.host, store, CLOCK, bot.watch, run.question, number, timeout_s, OWN_TOOLS).ask()
+        workspace = Workspace(
+            host=bot.host,
+            store=bot.core.store,
+            clock=CLOCK,
+            watch=bot.watch,
+            question=run.question,
+            number=number,
+            timeout_s=self.timeout_s,
+            own_tools=OWN_TOOLS,
+            before_question=bot.embed,
+        )
+        return await workspace.ask()
 
     def paid_calls(self) -> list[ModelCall]:
         """Return all model calls of the bots so far, but for those of the rehearsal."""
@@ -154,7 +171,27 @@ async def _open_bot(settings: Settings) -> AsyncGenerator[EvalBot]:
         await stack.enter_async_context(host.turns.serving())
         for servers in opened.sources:
             await servers.settle(TOOLS_WAIT_S)
-        yield EvalBot(models.name, host, core, watch)
+        yield EvalBot(models.name, host, core, watch, await _embedding(opened.meanings, store))
+
+
+async def _embedding(meanings: Meanings | None, store: Store) -> Callable[[], Awaitable[None]]:
+    """Load the model for embeddings, so that the first question does not wait for it, and return what gives all that
+    was said its vectors. If the model fails, the bot searches by words, as it always does.
+    """
+    lock = asyncio.Lock()
+
+    async def embed() -> None:
+        if meanings is None:
+            return
+        writer = MeaningWriter(meanings.embeddings, meanings.embedder, store.jobs, store.spending, CLOCK)
+        with suppress(CogencyError):
+            async with lock:
+                await writer.write(Job(0, 0, "", EMBEDDING, meanings.embedder.name, "", CLOCK.now()))
+
+    if meanings is not None:
+        with suppress(CogencyError):
+            await meanings.embedder.embed([eval_texts.STARTER])
+    return embed
 
 
 @asynccontextmanager

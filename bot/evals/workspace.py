@@ -5,7 +5,7 @@ question has. So the rules about audiences keep the questions apart, and one dat
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -150,7 +150,8 @@ class _Conversation:
 @dataclass(slots=True, eq=False)
 class Workspace:
     """`number`: unique among all questions that are asked of this bot. `timeout_s`: for the answer to one message.
-    `own_tools`: the names of the bot's tools.
+    `own_tools`: the names of the bot's tools. `before_question`: waits for what the bot does in the background with
+    what came before.
     """
 
     host: Host
@@ -161,6 +162,7 @@ class Workspace:
     number: int
     timeout_s: float
     own_tools: Collection[str]
+    before_question: Callable[[], Awaitable[None]]
     _shown: list[Shown] = field(default_factory=list[Shown])
     _sources: list[str] = field(default_factory=list[str])
     _deciding: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
@@ -182,6 +184,8 @@ class Workspace:
                     await self._say(said)
                 except CogencyError as error:
                     raise Refused(texts.SETUP_FAILED.format(number=at, reason=error)) from None
+            if self.question.before:
+                await self.before_question()
             return await self._ask()
 
     @asynccontextmanager

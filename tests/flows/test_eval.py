@@ -58,6 +58,9 @@ async def opened(folder: Path) -> AsyncGenerator[Store]:
         await store.close()
 
 
+BY_WORDS = {"COGENCY_EMBEDDINGS": "off"}  # To load the model for embeddings takes a second of CPU
+
+
 def files_in(folder: Path) -> list[Path]:
     return [*folder.iterdir()]
 
@@ -72,7 +75,7 @@ def temporary(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 async def test_the_rehearsal_model_gets_what_it_gets_in_the_starter_file(tmp_path: Path, temporary: Path) -> None:
-    settings = {"TMPDIR": f"{temporary}", "COGENCY_EMBEDDINGS": "off"}
+    settings = {"TMPDIR": f"{temporary}", **BY_WORDS}
     code, said, complained = await cogency(tmp_path, "eval", "--starter", "--json", "--parallel", "16", **settings)
     report = json.loads(said)
     failed = {result["question"] for result in report["results"] if result["status"] == "failed"}
@@ -108,7 +111,7 @@ async def test_a_run_writes_all_reports_and_stores_only_names_and_counts(tmp_pat
         assert [(each.name, each.passed) for each in run.questions] == [("knows-the-boat", (1,)), (OTHER, (1,))]
         assert await store.conversations.threads("eval:1:ann", limit=9) == []
         assert await store.facts.readable("eval:1:ann", frozenset({"person:eval:1:ann"})) == []
-    code, _, _ = await cogency(tmp_path, "eval", "exam.yaml", "--only", OTHER, "--store-answers")
+    code, _, _ = await cogency(tmp_path, "eval", "exam.yaml", "--only", OTHER, "--store-answers", **BY_WORDS)
     assert code == Exit.OK
     async with opened(tmp_path) as store:
         newest = await store.eval_runs.of(run.id + 1)
@@ -170,7 +173,7 @@ async def test_models_are_compared_and_judged_by_another_whose_cost_is_shown(tmp
 
     (tmp_path / "exam.yaml").write_text(JUDGED)
     async with ModelServer(lambda request: whole(404, {}) if request.method == "GET" else answer(request)) as server:
-        settings = {"COGENCY_MODEL": "openai:m-other", "OPENAI_BASE_URL": server.url, "COGENCY_LEARNING": "on"}
+        settings = {"COGENCY_MODEL": "openai:m-other", "OPENAI_BASE_URL": server.url, **BY_WORDS}
         named = ("--model", "openai:m-kind", "--model", "openai:m-rude")
         code, said, complained = await cogency(tmp_path, "eval", "exam.yaml", *named, **settings)
         asked = {request.json["model"] for request in server.requests if request.method == "POST"}
@@ -193,6 +196,7 @@ def start(tmp_path: Path, temporary: Path, *arguments: str) -> ReadyProcess:
         "HOME": str(tmp_path),
         "COGENCY_DATABASE_URL": f"sqlite:///{tmp_path / 'bot.db'}",
         "COGENCY_MODEL": "rehearsal",
+        **BY_WORDS,
     }
     with (tmp_path / "out").open("wb") as out, (tmp_path / "err").open("wb") as err, Path(os.devnull).open() as nothing:
         return ReadyProcess(COMMAND, (nothing.fileno(), out.fileno(), err.fileno()), environment, tmp_path, arguments)
