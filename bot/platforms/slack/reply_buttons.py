@@ -34,6 +34,7 @@ _LABELS: Final = {
     ReplyAction.CODE: reply_texts.CODE_BUTTON,
     ReplyAction.NUMBERS: reply_texts.NUMBERS_BUTTON,
     ReplyAction.WHY: reply_texts.WHY_BUTTON,
+    ReplyAction.SOLVED: reply_texts.SOLVED_BUTTON,
     ReplyAction.DECIDE: platforms_texts.DECIDE_BUTTON,
     ReplyAction.ANSWER: reply_texts.ANSWER_BUTTON,
 }
@@ -52,6 +53,7 @@ _BUTTONS: Final = (
     ReplyAction.CODE,
     ReplyAction.NUMBERS,
     ReplyAction.WHY,
+    ReplyAction.SOLVED,
 )
 
 
