@@ -75,12 +75,13 @@ class World:
         self.dm = slack.state.channel("ann", "im")
 
     @asynccontextmanager
-    async def running(self, streaming: Streaming = Streaming.DIRECT) -> AsyncGenerator[None, None]:
+    async def running(
+        self, streaming: Streaming = Streaming.DIRECT, *, tables: bool = False
+    ) -> AsyncGenerator[None, None]:
+        """`tables`: whether they become sortable; if not, the text of a page is exactly what the model wrote."""
         host = turns_host(self.store, self.model, self.slack.clock, tools=self.tools, limits=MANY)
-        async with (
-            serving(self.slack, host, chosen=SlackSettings(stream=streaming, tables=False)),
-            host.turns.serving(),
-        ):
+        chosen = SlackSettings(stream=streaming, tables=tables)
+        async with serving(self.slack, host, chosen=chosen), host.turns.serving():
             yield
 
     async def answered(self, turns: int = 1) -> None:
@@ -401,6 +402,42 @@ async def test_buttons_that_a_workspace_does_not_know_are_left_out() -> None:
     assert read(pages) == text
     assert buttons(pages[-1]) == buttons(again) == ["regenerate", "good", "bad", "delete"]
     assert world.count("chat.stopStream") == 2
+
+
+BOATS = "Here:\n\n| Boat | Feet |\n|---|---|\n| Ada | 40 |\n| Bee | 7 |\n\nThat is all."
+
+
+def kinds(page: FakeMessage) -> list[str]:
+    return [block["type"] for block in page.blocks]
+
+
+async def test_a_streamed_table_becomes_sortable_once_the_stream_has_ended() -> None:
+    async with workspace([typed(BOATS)]) as world, world.running(tables=True):
+        (page,) = await world.asked()
+        await world.slack.until(lambda: "data_table" in kinds(page))
+        assert kinds(page) == ["markdown", "data_table", "markdown", "context_actions", "actions"]
+        assert page.metadata["event_payload"]["key"]
+    assert (world.count("chat.stopStream"), world.count("chat.update")) == (1, 1)
+
+
+async def test_a_streamed_table_stays_where_an_edit_would_remove_the_cards_of_tools() -> None:
+    clock = FakeClock()
+    async with workspace([[*typed("I look."), call_of(1)], typed(BOATS)], clock, [Look(clock)]) as world:
+        async with world.running(tables=True):
+            pages = await world.asked()
+        assert world.cards(pages[-1])
+    assert "| Ada | 40 |" in pages[-1].text
+    assert not world.count("chat.update")
+
+
+@pytest.mark.parametrize("fault", [Fault(error="invalid_blocks"), Fault(error="streaming_state_conflict"), DOWN])
+async def test_a_streamed_table_that_slack_does_not_make_sortable_is_left_as_it_is(fault: Fault) -> None:
+    async with workspace(lambda _: typed(BOATS)) as world, world.running(tables=True):
+        world.slack.faults["chat.update"].append(fault)
+        (page,) = await world.asked()
+        assert page.text == BOATS
+        assert not world.slack.faults["chat.update"]
+        assert buttons(page) == ["judge", "delete", "regenerate"]
 
 
 async def test_a_socket_that_is_refreshed_in_mid_stream_and_a_redelivery_change_nothing() -> None:

@@ -48,7 +48,7 @@ warning = partial(Finding, Level.WARNING, WHERE)
 note = partial(Finding, Level.NOTE, WHERE)
 good = partial(Finding, Level.GOOD, WHERE)
 # Slack's errors for an app, a workspace or a plan without agent sessions. `missing_scope` is reported with the scopes.
-WITHOUT_SESSIONS: Final = EVERYWHERE - {"missing_scope", "not_authorized"}
+WITHOUT_SESSIONS: Final = EVERYWHERE - {"missing_scope"}
 NO_CHANNEL: Final = "C0000000000"  # No channel has this id, so that a request about it changes nothing
 MAX_NAMED: Final = 10  # Channels whose names are listed; of more only the number is
 

@@ -29,7 +29,6 @@ EVERYWHERE: Final = frozenset(
         "not_agent_app",
         "not_allowed_token_type",
         "not_assistant_app",
-        "not_authorized",
         "not_subscribed_to_message_stream_stopped",
         "paid_teams_only",
         "team_access_not_granted",

@@ -1,7 +1,7 @@
 """Pages of replies as ordinary messages, which are edited; and which error of a page each of Slack's errors is."""
 
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -105,17 +105,23 @@ class MessagePages:
     async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> str:
         """Post a new page and return its time stamp. Raises SurfaceError."""
         queue = self.budgets.posts(self.to.channel)
-        await self._keep_pace(queue)
         where: dict[str, Json] = {"channel": self.to.channel, "thread_ts": self.to.thread_ts or None}
-        posted = await self._write(queue, Method.POST, look, {**where, "metadata": metadata_of(key)})
+        posted = await self._write(queue, Method.POST, [*self._forms(look)], {**where, "metadata": metadata_of(key)})
         return api.text(posted, "ts")
 
     async def edit(self, ts: str, look: reply_surface.PageContent, key: reply_surface.PageKey | None = None) -> None:
         """Replace the whole page. `key`: to be added if the message's metadata has no key yet. Raises SurfaceError."""
-        await self._keep_pace(self.budgets.updates)
-        where: dict[str, Json] = {"channel": self.to.channel, "ts": ts}
         metadata = None if key is None else metadata_of(key)
-        await self._write(self.budgets.updates, Method.UPDATE, look, {**where, "metadata": metadata})
+        await self._update(ts, [*self._forms(look)], metadata)
+
+    async def show_tables(self, ts: str, look: reply_surface.PageContent) -> None:
+        """Make the tables of a complete page sortable, if it has any. Raises SurfaceError: the page is as it was."""
+        if forms := [form for form in self._forms(look) if form.tables]:
+            await self._update(ts, forms)
+
+    async def _update(self, ts: str, forms: Sequence[_Form], metadata: Json = None) -> None:
+        where: dict[str, Json] = {"channel": self.to.channel, "ts": ts, "metadata": metadata}
+        await self._write(self.budgets.updates, Method.UPDATE, forms, where)
 
     def buttons(self, look: reply_surface.PageContent) -> list[list[Json]]:
         """Return the blocks below the text in each form that Slack may take, the best one first; [] for none."""
@@ -123,37 +129,42 @@ class MessagePages:
         rows = [button_rows(look.offers, look.turn, self.conversation, self.to, plain=plain) for plain in forms]
         return [blocks for blocks in rows if blocks]
 
-    async def _keep_pace(self, limit: MethodRate | MethodQueue) -> None:
+    async def _write(
+        self, limit: MethodRate | MethodQueue, method: Method, forms: Sequence[_Form], where: dict[str, Json]
+    ) -> JsonObject:
+        """Send the first of these forms that Slack takes, once the budget allows it. Raises SurfaceError."""
         if (wait := await limit.ask(self.name, self.clock.monotonic())) > 0:
             raise reply_surface.PageQueued(wait)
-
-    async def _write(
-        self, limit: MethodRate | MethodQueue, method: Method, look: reply_surface.PageContent, where: dict[str, Json]
-    ) -> JsonObject:
         with page_errors():
             try:
-                return await self._send(method, look, where)
+                return await self._send(method, forms, where)
             except SlackLimited as limited:
                 await limit.hold(self.clock.monotonic(), limited.retry_after_s)
                 raise
 
-    async def _send(self, method: Method, look: reply_surface.PageContent, where: dict[str, Json]) -> JsonObject:
-        """Send the page in the best form that Slack takes."""
-        *better, last = self._forms(look)
+    async def _send(self, method: Method, forms: Sequence[_Form], where: dict[str, Json]) -> JsonObject:
+        *better, last = forms
         for form in better:
             try:
                 return await self.api.call(method, self.to.mentions, **where, **form.args)
             except SlackRefused as refused:
-                if refused.code != "no_text" and not (
-                    "blocks" in form.args and refused.code in BLOCKS_REFUSED | {"msg_blocks_too_many"}
-                ):
-                    raise
-                log.info("%s The page is shown in a simpler form.", refused)
-                if form.tables:
-                    self.features.mark_tables_refused(form.tables, self.clock.monotonic())
-                elif "blocks" in form.args:  # also if the tables were refused before: they are not to blame
-                    self.features.plain_buttons, self.features.tables_again = True, 0.0
-        return await self.api.call(method, self.to.mentions, **where, **last.args)
+                self._check_form(form, refused)
+        try:
+            return await self.api.call(method, self.to.mentions, **where, **last.args)
+        except SlackRefused as refused:
+            self._check_form(last, refused)
+            raise
+
+    def _check_form(self, form: _Form, refused: SlackRefused) -> None:
+        """Record which form Slack does not take. Raises the refusal if it has another reason."""
+        has_blocks = "blocks" in form.args
+        if refused.code != "no_text" and not (has_blocks and refused.code in BLOCKS_REFUSED | {"msg_blocks_too_many"}):
+            raise refused
+        log.info("%s The page is shown in a simpler form.", refused)
+        if form.tables:
+            self.features.mark_tables_refused(form.tables, self.clock.monotonic())
+        elif has_blocks:  # also if tables were refused before: they are not to blame
+            self.features.plain_buttons, self.features.tables_again = True, 0.0
 
     def _forms(self, look: reply_surface.PageContent) -> Iterator[_Form]:
         """Yield the forms of a page, the best one first."""

@@ -247,7 +247,7 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: show the tables of a finished answer as tables that readers can sort and filter: on or off. With "
-            "off, and in streamed replies, tables are Markdown, which Slack shows as plain tables."
+            "off, tables are Markdown, which Slack shows as plain tables."
         ),
     )
     api_base_url: str = setting(

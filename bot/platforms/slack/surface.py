@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias, assert_never
@@ -34,6 +34,7 @@ from bot.chat.reply.surface import (
     ReplyAction,
     ReplyEnd,
     Surface,
+    SurfaceError,
 )
 from bot.chat.waiting import WaitingPanel, waiting_panel
 from bot.platforms import texts as platforms_texts
@@ -395,6 +396,9 @@ class SlackSurface:
         self._keys[stream.ts] = None
         if look.last:
             self._session.mark_status(_status_after(look))
+        if not stream.cards:  # an edit would remove them
+            with suppress(SurfaceError):
+                await self._messages.show_tables(stream.ts, look)
         return True
 
     async def _end(self, stream: Stream, look: PageContent) -> None:
