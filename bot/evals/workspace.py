@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from agent.errors import CogencyError, Refused, ToolError
+from agent.events import Outcome
 from agent.incoming import Incoming, Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.documents import DocumentPage, NewDocument, passages_of
@@ -167,6 +168,8 @@ class Workspace:
     _sources: list[str] = field(default_factory=list[str])
     _deciding: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
     _messages: int = 0
+    _asks_back: bool = False
+    """Whether the turn was stopped because it waits for an answer of its asker, who has none."""
 
     @property
     def source(self) -> str:
@@ -290,15 +293,17 @@ class Workspace:
         question = self.question
         incoming = self._incoming(Said(question.person, question.place, question.text, question.thread))
         self._shown.clear()
+        self._asks_back = False
         started = self.clock.monotonic()
         watched = await self._answer(incoming)
         seconds = self.clock.monotonic() - started
         audiences = frozenset({label(self._place(DM, question.person).audience), label(incoming.place.audience)})
         facts = await self.store.facts.readable(incoming.person.id, audiences)
         answer = await self._reply(incoming.conversation, watched.turn)
+        asks_back = self._asks_back and watched.outcome is Outcome.STOPPED
         return Observation(
             answer,
-            watched.outcome,
+            Outcome.ANSWERED if asks_back else watched.outcome,
             await self._calls(watched),
             tuple(dict.fromkeys(self._shown)),
             tuple(fact.text for fact in facts if fact.is_valid and fact.person == incoming.person.id),
@@ -383,6 +388,7 @@ class Workspace:
                     return
                 words = _decision(waiting.panel, approves=self.question.approves)
                 if words is None:
+                    self._asks_back = True
                     break
                 call = CommandCall(words=words, caller=MessageCaller(incoming, FIELDS), pressed=True)
                 await command_below(self.host.commands, ReplyAction.DECIDE).run(call)

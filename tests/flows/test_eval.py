@@ -17,7 +17,7 @@ from store.engine import Store, open_store
 from tests.bot.evals.test_page import starter_row, yaml_blocks
 from tests.contracts.test_feedback import SHARED, WRONG, disliked
 from tests.fakes.incoming import said
-from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
+from tests.fakes.model_server import DONE, ModelServer, Reply, Request, Wait, head, text, whole
 from tests.fakes.ready_process import COMMAND, ReadyProcess
 from tests.flows.test_setup import cogency
 from tests.patience import PATIENCE_S, until
@@ -43,6 +43,38 @@ questions:
     ask: Good morning!
     expect:
       judged: The answer greets back.
+"""
+ASKED = """\
+places: {general: {}, plans: {members: [ann]}}
+tools:
+  send:
+    description: Send it.
+    effect: acts
+    arguments: {to: string}
+    answers: [{when: {to: kim}, result: It is on its way.}, {error: nobody is called that}]
+questions:
+  - name: asks-back
+    ask: 'use ask_user {"question": "Which boat?", "options": ["red", "blue"]}'
+    expect: {contains: "Which boat?"}
+  - name: denied
+    ask: 'use send {"to": "kim"}'
+    expect: {does_not_run: send, does_not_contain: on its way}
+  - name: approved
+    approve: true
+    ask: 'use send {"to": "kim"}'
+    expect: {calls: {tool: send, with: {to: Kim}}, contains: on its way, costs_at_most: 0, within_seconds: 60}
+  - name: failed
+    approve: true
+    ask: 'use send {"to": "lee"}'
+    expect: {does_not_run: send, contains: nobody is called that}
+  - name: thread
+    in: plans
+    thread: trip
+    before:
+      - {say: "@Cogency remember that the trip goes to Porto.", thread: trip}
+      - {say: Five of us will come., thread: trip}
+    ask: What did I say about the trip?
+    expect: {contains: Porto, remembers: Porto}
 """
 MANY = "questions:\n" + "".join(
     f"  - {{name: q{number}, ask: Show me some code, expect: {{contains: def}}}}\n" for number in range(200)
@@ -161,6 +193,25 @@ async def test_arguments_that_make_no_run_are_one_sentence(
     ended, said, complained = await cogency(tmp_path, "eval", *arguments)
     assert (ended, said) == (code, "")
     assert sentence in complained
+
+
+async def test_a_question_of_the_bot_is_its_answer_and_approvals_are_as_the_file_says(tmp_path: Path) -> None:
+    (tmp_path / "exam.yaml").write_text(ASKED)
+    code, said_, complained = await cogency(tmp_path, "eval", "exam.yaml", **BY_WORDS)
+    assert (code, complained) == (Exit.OK, ""), said_
+
+
+async def test_a_model_that_hangs_is_an_error_of_its_question_after_the_timeout(tmp_path: Path) -> None:
+    (tmp_path / "exam.yaml").write_text("questions: [{name: slow, ask: Hello, expect: {contains: hi}}]")
+
+    def hang(request: Request) -> Reply:
+        return whole(404, {}) if request.method == "GET" else [head(), text("Hm"), Wait(asyncio.Event().wait)]
+
+    async with ModelServer(hang) as server:
+        settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": server.url, **BY_WORDS}
+        code, said_, complained = await cogency(tmp_path, "eval", "exam.yaml", "--timeout", "1", **settings)
+    assert (code, complained) == (Exit.FAILED, "")
+    assert "[1/1]  ERROR   slow\n        no answer within 1 s\n" in said_
 
 
 async def test_models_are_compared_and_judged_by_another_whose_cost_is_shown(tmp_path: Path) -> None:
