@@ -50,14 +50,22 @@ from agent.memory.alignment import (
     leaves_out,
     limits,
     negates,
-    owners_in,
     owns,
     qualifies,
     tells,
     values_clash,
 )
 from agent.memory.comparison import Pair, Side, begins_with_speaker, compared, is_among, is_ours, is_title, new_in
-from agent.memory.restating import VERB_OF_CHANGE, tells_when_first
+from agent.memory.distinct import (
+    begins_with_another_of_ours,
+    holds_for_a_time,
+    is_agent,
+    is_of_an_earlier_state,
+    is_of_another_owner,
+    is_of_one_of_several,
+    names_another,
+)
+from agent.memory.restating import tells_when_first
 from agent.memory.statements import (
     READ_CHARS,
     WORD,
@@ -79,44 +87,14 @@ MAX_PLACES: Final = 8  # Of a word in a sentence, that are looked at
 WORD_CHARS: Final = 60  # Of the text before a place, in which the last word is looked for
 
 
-def are_two_things(older: Told, newer: Told, *, is_reported: bool = False) -> bool:
-    """Return whether they are about two things, whatever the keys say. `is_reported`: the newer one begins with who
-    says or supposes it.
-    """
-    pair = compared(older, newer)
-    if _left_out(pair) > 1 or _differs_in_a_second_place(pair):
-        return True
-    return _is_told_apart(pair) if is_reported else _is_of_another(pair)
-
-
-def is_excluded(older: Told, newer: Told) -> bool:
-    """Return whether something speaks against it that the newer one replaces the older, although a model that was asked
-    about the two alone says so.
-
-    What the newer one says outright always does. That the words seem to be about two things is a conclusion of ours:
-    under keys that may name one attribute it takes two such signs, and without a key one.
-    """
-    pair = compared(older, newer)
-    if any(speaks_against(pair) for speaks_against in _EXCLUDING):
-        return True
-    doubts = (_left_out(pair) > 1, _has_other_subject(pair), _differs_in_a_second_place(pair))
-    return sum(doubts) > (pair.one_key or pair.related_keys)
-
-
 def differs_in_one_place(older: Told, newer: Told) -> bool:
     """Return whether the two are about one thing, and differ in one place."""
     pair = compared(older, newer)
     if not _is_about_one_thing(pair) or _is_told_apart(pair) or _differs_in_a_second_place(pair):
         return False
-    if _is_of_an_earlier_state(pair) or _holds_at_another_time(pair) or _is_of_one_of_several(pair):
+    if is_of_an_earlier_state(pair) or _holds_at_another_time(pair) or is_of_one_of_several(pair):
         return False
     return differing_places(pair.older.words, pair.newer.clause, (pair.older.text, pair.newer.text)) < 2
-
-
-def is_news_of_it(older: Told, newer: Told) -> bool:
-    """Return whether the newer one tells of a change, and of something that the older one speaks of."""
-    pair = compared(older, newer)
-    return pair.changed and _is_anchored(pair)
 
 
 def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> bool:
@@ -140,20 +118,7 @@ def succeeds(older: Told, newer: Told) -> bool:
     if not names_successor(older, newer):
         return False
     pair = compared(older, newer)
-    return not (_begins_with_another_of_ours(pair) or _is_reversed(pair))
-
-
-def may_share_attribute(older: Told, newer: Told) -> bool:
-    """Return whether their keys may name one attribute."""
-    pair = compared(older, newer)
-    return pair.one_key or pair.related_keys
-
-
-def may_give_another_value(older: Told, newer: Told) -> bool:
-    """Return whether nothing speaks against it that it gives another value, under keys that may name one attribute."""
-    pair = compared(older, newer)
-    signs = [speaks_against for speaks_against in _SIGNS if speaks_against is not _is_of_another_attribute]
-    return (pair.one_key or pair.related_keys) and not any(speaks_against(pair) for speaks_against in signs)
+    return not (begins_with_another_of_ours(pair) or _is_reversed(pair))
 
 
 # What has to speak for it. A key comes from a model: it is a hint, and no evidence.
@@ -193,7 +158,7 @@ def _is_anchored(pair: Pair) -> bool:
         return True
     if older.subject and not (newer.subject or newer.statement.has_subject or newer.is_of_speaker):
         subject = (*older.subject, *pair.keys)
-        if not _is_unspaced(newer) and not any(is_in(word, newer.words) for word in subject):
+        if not newer.is_unspaced and not any(is_in(word, newer.words) for word in subject):
             return False
     if pair.clash:
         return True
@@ -289,6 +254,33 @@ def _is_news(pair: Pair) -> bool:
     return pair.clash or pair.has_one_value or _renews(pair) or _is_held_by_another(pair)
 
 
+def _speaks_of_another_matter(pair: Pair) -> bool:
+    """Return whether the newer one names something besides its value of which neither the older one nor a key speaks,
+    and nothing says that anything changed: "our CTO is A", "at the client's, the CTO is B". A model that names the
+    older one under other keys has to be right about what both are about: there, a word of change is not enough.
+    """
+    older, newer = pair.older, pair.newer
+    if pair.ends_older or pair.is_pending or pair.displaces or pair.tells_what_became_of_it:
+        return False
+    is_one = pair.one_key or pair.related_keys
+    if is_one and (pair.changed or pair.clash):
+        return False
+    known = (*older.words, *pair.keys)
+    before = newer.said[: max(0, newer.said.find(newer.text))] if is_one else newer.said
+    words = [*content_of(before), *(word for word in newer.clause if not word.is_name)]
+    return any(tells(word) and not word.kind and not is_among(word, known) for word in words)
+
+
+def _repeats_the_value(pair: Pair) -> bool:
+    """Return whether the newer one names the value of the older one, and no other of its kind: "I have judo on
+    Wednesdays", "last Wednesday I missed judo". What is named as over or left behind is no such value.
+    """
+    if pair.clash or pair.ends_older or pair.displaces:
+        return False
+    values = [word for word in pair.older.words if word.kind and not is_among(word, pair.keys)]
+    return bool(values) and all(is_in(word, pair.newer.words) for word in values)
+
+
 def _tells_of_old_value(pair: Pair) -> bool:
     """Return whether a clause beside that of the new value names the old one: "we meet at A, the Fox is closed"."""
     older, newer = pair.older, pair.newer
@@ -343,7 +335,7 @@ def _is_of_the_past(pair: Pair) -> bool:
     sentences = (pair.older.said, pair.newer.said)
     if any(describes_past_state(text) or has_any(text, (cues.ONCE,)) for text in sentences):
         return True
-    if _is_of_an_earlier_state(pair):
+    if is_of_an_earlier_state(pair):
         return True
     if pair.is_pending:
         return False
@@ -356,28 +348,10 @@ def _is_of_the_past(pair: Pair) -> bool:
     )
 
 
-def _is_of_an_earlier_state(pair: Pair) -> bool:
-    return _was_so(pair.newer) and not _was_so(pair.older)
-
-
 def _was_an_event(pair: Pair) -> bool:
     """Return whether the newer one tells of something past without a sign of change: "I spent the summer in Bergen"."""
     older, newer = pair.older.statement, pair.newer.statement
     return newer.past and not (older.past or pair.changed or pair.clash or pair.ends_older)
-
-
-def _was_so(side: Side) -> bool:
-    """Return whether it tells of a state in the past tense, or of a year: "our rent was 700", "we spent 55k in 2022".
-    Where a change is told behind "was", it is a passive: "the class was moved to Monday".
-    """
-    text = lexicon.folded(side.text[:READ_CHARS])
-    if side.statement.past and not has_any(side.said, cues.CHANGES) and cues.IN_A_YEAR.search(text) is not None:
-        return True
-    changes = (*cues.CHANGES, cues.GIVEN, VERB_OF_CHANGE)
-    after = (text[found.end() :][:WORD_CHARS] for found in islice(cues.PAST_STATE.finditer(text), MAX_PLACES))
-    following = (" ".join(rest.split()[:PASSIVE_WORDS]) for rest in after)
-    is_state = any(not any(pattern.search(words) for pattern in changes) for words in following)
-    return is_state and not has_any(side.text, (cues.MISTAKEN,))
 
 
 def _holds_at_another_time(pair: Pair) -> bool:
@@ -389,17 +363,13 @@ def _holds_at_another_time(pair: Pair) -> bool:
     times = [_parts_of_time(side.said) for side in (older, newer)]
     if times[1] - times[0] and not (by_kind(older.words).keys() & lexicon.DAYLIKE or _tells_when_made(pair)):
         return True
-    if any(has_any(newer.said, (cue,)) and not has_any(older.said, (cue,)) for cue in (cues.RETURN, cues.STANDS_IN)):
-        return True
-    if _is_on_another_day(pair) or _holds_next_time(pair):
+    if holds_for_a_time(pair):
         return True
     is_date_of_change = is_date_of_change or pair.displaces  # "Lena quit on Tuesday, Bo stepped in"
     if limits(older.words, newer.words, newer.said) and not is_date_of_change:
         return True
     if older.statement.habit and dated and not pair.changed:
         return True
-    if cues.BEGINS_WITH_TIME.search(newer.said[:READ_CHARS]) and not cues.BEGINS_WITH_TIME.search(older.said):
-        return not pair.tells_what_became_of_it
     return _begins_with_condition(pair)
 
 
@@ -419,35 +389,6 @@ def _begins_with_condition(pair: Pair) -> bool:
     return any(not word.kind and not is_in(word, known) for words in conditions for word in words)
 
 
-def _is_on_another_day(pair: Pair) -> bool:
-    """Return whether each names a weekday of its own, and something else that differs: "I finish at five on Mondays",
-    "I now finish at three on Fridays". Where a thing was moved to a day, all of it was.
-    """
-    older, newer = pair.older, pair.newer
-    days = [by_kind(side.words).get("weekday", set[str]()) for side in (older, newer)]
-    if not all(days) or days[0] & days[1] or has_any(newer.said, (lexicon.MOVES, VERB_OF_CHANGE)):
-        return False
-    if _is_unspaced(newer):
-        rest = [[word for word in side.words if not word.kind] for side in (older, newer)]
-        differing = [[word for word in rest[at] if not is_in(word, rest[1 - at])] for at in (0, 1)]
-        return not pair.changed and all(differing)
-    values = [[word for word in side.words if word.kind and word.kind != "weekday"] for side in (older, newer)]
-    differing = [[word for word in values[at] if not is_in(word, values[1 - at])] for at in (0, 1)]
-    return begins_with_speaker(older.text) and all(differing)
-
-
-def _holds_next_time(pair: Pair) -> bool:
-    """Return whether the newer one tells of the next day or period, and the older one of what is usual, or of another
-    period: "on Mondays", "next Monday".
-    """
-    older, newer = pair.older, pair.newer
-    is_next = [has_any(side.said, (cues.NEXT,)) for side in (older, newer)]
-    if is_next != [False, True] or has_any(newer.said, (lexicon.MOVES,)):
-        return False
-    is_usual = older.statement.habit or has_any(older.said, (lexicon.ON_WEEKDAYS,))
-    return is_usual or bool(by_kind(older.words).get("relative"))
-
-
 def _parts_of_time(text: str) -> set[str]:
     text = without(text[:READ_CHARS], cues.WHEN)
     return {match.group() for match in cues.PART_OF_TIME.finditer(lexicon.folded(text))}
@@ -455,51 +396,15 @@ def _parts_of_time(text: str) -> set[str]:
 
 def _is_of_another(pair: Pair) -> bool:
     """Return whether the newer one is about somebody or something else."""
-    return _names_another_owner(pair) or _has_other_subject(pair)
-
-
-def _names_another_owner(pair: Pair) -> bool:
-    """Return whether the newer one says outright that it is about somebody else's, or another one by number."""
-    older, newer = pair.older, pair.newer
-    known = (*older.words, *older.key)
-    if not all(is_in(owner, known) for owner in owners_in(newer.text)):
+    if is_of_another_owner(pair) or _is_told_apart(pair) or names_another(pair) or _has_other_subject(pair):
         return True
+    older, newer = pair.older, pair.newer
     of_key = [word for word in older.key if is_in(word, newer.key)]
-    owned = [match for word in of_key for match in _owned_by(word, newer.said)]
-    if pair.names_attribute and any(tells(word) and not (is_among(word, known)) for word in owned):
-        return True  # "Ann's husband" is another one than "Ann"
     of_key = of_key if (pair.one_key or pair.clash) and pair.names_attribute else []
     if any(owns(word, newer.text) and not owns(word, older.text) for word in older.subject if not is_in(word, of_key)):
         return True
-    if _is_told_apart(pair):
-        return True
-    if pair.is_of_relative or _begins_with_another_of_ours(pair):
-        return True
-    whose = cues.OF_SOMEBODY.match(newer.text)
-    if whose is not None and not all(older.mentions(word) for word in content_of(whose["owner"])):
-        return True
-    about = older.statement.about, newer.statement.about
-    if all(about) and (about[0] == "they") != (about[1] == "they"):
-        return True
-    return _names_another(pair)
-
-
-def _is_of_one_of_several(pair: Pair) -> bool:
-    """Return whether the newer one says behind the noun that both share which one it means: "requests need one
-    approval", "requests in the billing repository need two".
-    """
-    older, newer = pair.older, pair.newer
-    shared = [word for word in (*older.subject, *older.key) if word.raw and not word.kind]
-    folded = lexicon.folded(newer.said[:READ_CHARS])
-    for word in shared[:MAX_PLACES]:
-        for found in islice(re.finditer(rf"(?<!\w){re.escape(word.raw)}s? ", folded), MAX_PLACES):
-            which = cues.BESIDE_NOUN.match(folded, found.end())
-            which = which or cues.ADJECTIVE_BEHIND.match(folded, found.end())
-            named = which["which"] if which is not None else ""
-            words = [each for each in content_of(newer.said) if each.raw and each.raw == named and tells(each)]
-            if any(not (older.mentions(each) or is_among(each, pair.keys)) for each in words):
-                return True
-    return False
+    # "The north trail is …": without a known verb only its first word counts as its subject
+    return bool(older.subject) and not older.statement.has_subject and leaves_out(older.words, newer.clause)
 
 
 def _came_out(pair: Pair) -> bool:
@@ -521,33 +426,6 @@ def _is_told_apart(pair: Pair) -> bool:
         [has_any(text, (cue,)) for text in texts] for cue in (cues.BEGINS_WITH_OURS, cues.BEGINS_WITH_THEIRS)
     )
     return (ours[0] and theirs[1] and not ours[1]) or (ours[1] and theirs[0] and not ours[0])
-
-
-def _begins_with_another_of_ours(pair: Pair) -> bool:
-    """Return whether the older one is about the speaker, and the newer one begins with somebody of theirs: "I drive a
-    Panda", "my brother-in-law drives a Tesla now". Not "my landlord raised our rent".
-    """
-    older, newer = pair.older, pair.newer
-    if older.subject or not begins_with_speaker(older.text) or not pair.is_of_another_of_ours:
-        return False
-    is_new = bool(new_in(newer.said))
-    return not (is_new or _is_agent(pair) or has_any(newer.said, (cues.SPEAKER,)))
-
-
-def _names_another(pair: Pair) -> bool:
-    """Return whether they name two things by their numbers, or the newer key and sentence a part of the older one's."""
-    older, newer = pair.older, pair.newer
-    identifiers = older.statement.identifiers, newer.statement.identifiers
-    if all(identifiers) and identifiers[0] != identifiers[1] and identifiers[0] & older.statement.subject:
-        return True
-    old_said, new_said, old_key = map(lexicon.folded, (older.said, newer.said, older.key_text))
-    added = [word for word in map(lexicon.folded, WORD.findall(newer.key_text)) if word not in old_key]
-    known = [*new_in(newer.said), *older.key]
-    added = [word for word in added if not is_among(Token(stem(word), raw=word), known)]
-    if any(word in new_said and word not in old_said and not is_function(word) for word in added):
-        return True
-    # "The north trail is …": without a known verb only its first word counts as its subject
-    return bool(older.subject) and not older.statement.has_subject and leaves_out(older.words, newer.clause)
 
 
 def _has_other_subject(pair: Pair) -> bool:
@@ -573,12 +451,12 @@ def _has_other_subject(pair: Pair) -> bool:
     if len(newer.subject) > 1:  # "La mia nuova capa", where "os meus pais" begins with all that is read of it
         extra = [word for word in extra if not is_ours(word.raw)]
     if extra:
-        return not _is_agent(pair)
+        return not is_agent(pair)
     if older.subject or newer.is_about_it:
         return False
     # "I sit on floor 4": the newer one is about the speaker, too, or about what the key names
     of_key = bool(newer.subject) and all_in(newer.subject, keys)
-    without_subject = _is_unspaced(newer) and not newer.subject
+    without_subject = newer.is_unspaced and not newer.subject
     return older.is_of_speaker and not (newer.is_of_speaker or of_key or without_subject)
 
 
@@ -593,32 +471,6 @@ def _is_subject_the_value(pair: Pair) -> bool:
     return is_value and pair.one_key and bool(rest) and all(is_among(word, known) for word in rest)
 
 
-def _differs_in_subject_and_value(pair: Pair) -> bool:
-    """Return whether each names a subject of its own, and a value of its own: "the rent of the shop is 900", "the rent
-    of the studio is 700". A subject alone may be the value: "Priya leads the team", "Tomasz leads the team".
-    """
-    older, newer = pair.older, pair.newer
-    if newer.is_about_it:
-        return False
-
-    def own(words: Sequence[Token], other: Side) -> list[Token]:
-        return [word for word in words if not (other.mentions(word) or is_among(word, (*other.words, *pair.keys)))]
-
-    def has_value(words: Sequence[Token], other: Side) -> bool:
-        return any((word.kind or word.is_name) and not other.mentions(word) for word in words)
-
-    subjects = any(map(tells, own(older.subject, newer))) and any(map(tells, own(newer.subject, older)))
-    return subjects and has_value(older.predicate, newer) and has_value(newer.predicate, older)
-
-
-def _owned_by(name: Token, text: str) -> list[Token]:
-    """Return what of what a word names a text speaks of: "husband" of "Ann's husband", "demo" of "la demo de Ann"."""
-    word = re.escape(re.sub("['’]s$", "", name.raw))
-    pattern = rf"(?<!\w){word}['’]s (\w{{2,30}})|(\w{{2,30}}) (?:{cues.OF_NAME}) {word}(?!\w)"
-    found = re.findall(pattern, text[:READ_CHARS], re.IGNORECASE) if name.is_name and name.raw else []
-    return [token for before, after in found for token in content_of(before or after)[:1]]
-
-
 def _names(word: Token) -> bool:
     """Return whether a word of a subject tells which thing is meant: no day."""
     return tells(word) and word.kind not in lexicon.DAYLIKE
@@ -630,31 +482,6 @@ def _is_noun_of(word: Token, side: Side) -> bool:
         return True
     places = re.finditer(rf"(?<!\w){re.escape(word.raw)}(?!\w)", lexicon.folded(side.text[:READ_CHARS]))
     return any(is_noun_at(side.text, place.start()) for place in islice(places, MAX_PLACES))
-
-
-def _is_agent(pair: Pair) -> bool:
-    """Return whether the newer subject only made the change: "the landlord raised our rent to …"."""
-    older, newer = pair.older, pair.newer
-    if any(is_in(word, older.subject) for word in newer.subject):
-        return False  # "The evening class" is another one than "the class"
-    if any(_precedes(last, word, newer) for last in newer.subject[-1:] for word in (*pair.keys, *older.subject)):
-        return False  # "The internal deadline moved to …" is about another one than "the deadline"
-    if older.is_of_speaker and not older.subject and has_any(newer.text, (cues.DONE_TO_SPEAKER,)):
-        return pair.changed or pair.clash  # "The doctor put me on 30 mg"
-    # "My neighbor has …" is not about the speaker, "my landlord raised our rent" is
-    object_ = cues.BEGINS_WITH_OURS.sub("", lexicon.folded(newer.text[:READ_CHARS]))
-    is_ours = has_any(object_, (cues.SPEAKER, cues.OURS)) or not older.is_of_speaker
-    return pair.changed and is_ours and all_in(pair.keys, newer.predicate)
-
-
-def _precedes(word: Token, noun: Token, side: Side) -> bool:
-    """Return whether a word stands right before a noun, as what tells which one is meant."""
-    pair = rf"(?<!\w){re.escape(word.raw)} {re.escape(noun.raw)}(?!\w)"
-    return bool(word.raw and noun.raw) and re.search(pair, lexicon.folded(side.text[:READ_CHARS])) is not None
-
-
-def _is_unspaced(side: Side) -> bool:
-    return UNSPACED.search(side.text) is not None
 
 
 def _has_another_kind_of_value(pair: Pair) -> bool:
@@ -723,7 +550,7 @@ def _is_of_another_attribute(pair: Pair) -> bool:
         return False
     older, newer = pair.older, pair.newer
     # "家里的保姆换成了孙阿姨": the same thing has become another
-    if _is_unspaced(newer) and has_any(newer.said, (lexicon.BECOMES,)) and all_in(older.subject, newer.words):
+    if newer.is_unspaced and has_any(newer.said, (lexicon.BECOMES,)) and all_in(older.subject, newer.words):
         return False
     if pair.names_attribute:
         # "I believe in the plan", "I doubt the dates": a key may be wider than what two sentences are about
@@ -769,7 +596,7 @@ def _names_holder(side: Side) -> bool:
     statement, predicate = side.statement, side.predicate
     is_identity = statement.has_subject and not (statement.placed or statement.past or statement.negated)
     is_identity = is_identity and (not statement.verb or statement.verb in cues.CALLED)
-    if _is_unspaced(side):
+    if side.is_unspaced:
         return is_identity and has_any(side.text, (cues.TITLED,))
     return is_identity and bool(side.subject) and bool(predicate) and all(word.is_name for word in predicate)
 
@@ -852,15 +679,9 @@ _SIGNS: Final[tuple[Callable[[Pair], bool], ...]] = (
     _exchanges_two,
     _is_about_another_thing,
     _was_an_event,
-    _is_of_one_of_several,
+    is_of_one_of_several,
     _came_out,
+    _speaks_of_another_matter,
+    _repeats_the_value,
     is_of_another_end,
-)
-# What a model cannot overrule that was asked about the two alone
-_EXCLUDING: Final = (
-    _denies,
-    _is_of_the_past,
-    _holds_at_another_time,
-    _names_another_owner,
-    _differs_in_subject_and_value,
 )

@@ -86,6 +86,11 @@ class Side:
         return is_among(word, self.words) or word.raw in map(str.lower, WORD.findall(self.said))
 
     @property
+    def is_unspaced(self) -> bool:
+        """Whether it is written without blanks between words: Chinese, Japanese."""
+        return UNSPACED.search(self.text) is not None
+
+    @property
     def is_about_it(self) -> bool:
         """Whether it names nothing but a value, and so is about what was spoken of: "it is Ben now", "on Monday"."""
         return _begins_with_it(self.text) or all(word.kind for word in self.clause)
@@ -378,6 +383,17 @@ def _are_hours(older: Side, newer: Side) -> bool:
 @lru_cache(maxsize=64)
 def compared(older: Told, newer: Told) -> Pair:
     return Pair.of(older, newer)
+
+
+def may_be_about_the_same(older: Told, newer: Told) -> bool:
+    """Return whether both speak of one thing, by a word of the sentences or keys that says more than that something is
+    the case, or of where somebody lives or something is.
+    """
+    pair = compared(older, newer)
+    sides = ((*side.words, *side.key) for side in (pair.older, pair.newer))
+    old, new = ([word for word in side if tells(word) and not word.kind] for side in sides)
+    is_shared = any(is_among(word, new) for word in old) or any(is_among(word, old) for word in new)
+    return is_shared or (pair.older.is_at_home and pair.newer.is_at_home)
 
 
 def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Token, ...]:

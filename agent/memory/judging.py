@@ -10,8 +10,10 @@ Rules
       changed ("now", "moved", "no longer", another value of one kind);
     nothing speaks against it: the newer one adds ("also"), reports ("Rita thinks"), supposes ("if", "would"), asks,
       denies something else ("not on Sundays"), or holds for less ("on Saturdays", "today", "except …").
-  If they may be about the same, the older one may be outdated: both are kept, and shown so. One sign is enough for
-  that, where it takes several to replace: a replaced statement is lost, and a marked one is not.
+  If they may be about the same, the older one may be outdated: both are kept, shown so, and a model is asked about the
+  two alone. One hint is enough for that: one key, a number, or a word that both have. A replaced statement is lost, and
+  a marked one is not.
+  Neither a mark nor the model's answer outweighs what proves that there are two things (`agent.memory.distinct`).
   What was said in one message was meant together: nothing in it replaces the rest of it.
   Where no message is known, two bare values under one key are taken at their word.
   Two long statements are not compared, as the time would grow with the product of their words: both are kept, and a
@@ -23,18 +25,11 @@ from typing import Final
 
 from agent.memory import cues, lexicon
 from agent.memory.alignment import alike, all_in, content_of, has_any, is_in
-from agent.memory.attributes import (
-    are_two_things,
-    differs_in_one_place,
-    gives_another_value,
-    is_excluded,
-    is_news_of_it,
-    may_give_another_value,
-    may_share_attribute,
-    succeeds,
-)
+from agent.memory.attributes import differs_in_one_place, gives_another_value, succeeds
+from agent.memory.comparison import compared, may_be_about_the_same
+from agent.memory.distinct import are_two_things
 from agent.memory.facts import plain_key, same_key
-from agent.memory.supersession import about_the_same, contradicts, different_subjects
+from agent.memory.supersession import contradicts, different_subjects
 from agent.memory.told import Told, has_cue
 
 MAX_COMPARED: Final = 800  # Characters of two statements together; nobody states one thing in so many
@@ -51,35 +46,29 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     is_same = older.value.strip().casefold() == newer.value.strip().casefold()
     if is_same and plain_key(older.key) == plain_key(newer.key):
         return Verdict.STANDS_BESIDE
-    if not _are_long(older, newer) and not _is_question(newer) and succeeds(older, newer):
+    if _are_long(older, newer):
+        may_be = named or (bool(newer.key) and same_key(older.key, newer.key))
+        return Verdict.MAY_OUTDATE if may_be and not has_cue(newer, cues.ADDS) else Verdict.STANDS_BESIDE
+    if not _is_question(newer) and succeeds(older, newer):
         return Verdict.REPLACES
     if has_cue(newer, cues.ADDS):
         return Verdict.STANDS_BESIDE
-    if _are_long(older, newer):
-        may_be = named or (bool(newer.key) and same_key(older.key, newer.key))
-        return Verdict.MAY_OUTDATE if may_be else Verdict.STANDS_BESIDE
     # "Perhaps Ann is the lead" replaces nothing; it may only cast doubt, below.
-    is_unsure = _is_unsure(newer, older)
-    if not is_unsure:
-        if _replaces(older, newer, named=named):
-            return Verdict.REPLACES
-        is_open = may_share_attribute(older, newer) and not is_excluded(older, newer)
-        if may_give_another_value(older, newer) or is_open:
-            return Verdict.MAY_OUTDATE
-    is_related = _related(older.key, newer.key)
-    if are_two_things(older, newer, is_reported=is_unsure) or (older.key and newer.key and not is_related):
-        return Verdict.STANDS_BESIDE
-    # When in doubt both stay, and a model is asked about the two alone.
-    may_be = named or is_related or is_news_of_it(older, newer) or about_the_same(older.sentence, newer.sentence)
-    return Verdict.MAY_OUTDATE if may_be else Verdict.STANDS_BESIDE
+    if not _is_unsure(newer, older) and _replaces(older, newer, named=named):
+        return Verdict.REPLACES
+    may_be = named or _related(older.key, newer.key) or may_be_about_the_same(older, newer)
+    return Verdict.MAY_OUTDATE if may_be and not are_two_things(older, newer) else Verdict.STANDS_BESIDE
 
 
 def may_replace(older: Told, newer: Told) -> bool:
-    """Return whether nothing speaks against it that `newer` replaces `older`. For a model that was asked about the two
-    alone: it decides what the rules leave open, and nothing that they exclude.
+    """Return whether a model that was asked about the two alone may say that `newer` replaces `older`. It decides what
+    the rules leave open, and nothing that they prove.
     """
-    is_open = not (has_cue(newer, cues.ADDS) or _is_unsure(newer, older) or _are_long(older, newer))
-    return is_open and not is_excluded(older, newer)
+    if has_cue(newer, cues.ADDS) or _is_question(newer):
+        return False
+    if _are_in_one_sentence(older, newer) or _are_long(older, newer):
+        return False
+    return not (_supposes(older, newer) or are_two_things(older, newer))
 
 
 def _are_long(older: Told, newer: Told) -> bool:
@@ -98,8 +87,20 @@ def _replaces(older: Told, newer: Told, *, named: bool) -> bool:
 
 def _is_unsure(newer: Told, older: Told) -> bool:
     """Return whether the newer one is not the person's certain statement, or holds for less than the older one."""
-    if has_cue(newer, cues.UNSURE) or _is_question(newer):
-        return True
+    return has_cue(newer, cues.UNSURE) or _is_question(newer) or _are_in_one_sentence(older, newer)
+
+
+def _supposes(older: Told, newer: Told) -> bool:
+    """Return whether the newer one reports or supposes its value. What it says behind the value tells nothing about it:
+    "every other week, she thinks that's enough".
+    """
+    clause = compared(older, newer).newer.text
+    end = newer.sentence.find(clause) + len(clause) if clause in newer.sentence else len(newer.sentence)
+    texts = {newer.sentence[:end]} if newer.value in newer.sentence else {newer.sentence[:end], newer.value}
+    return any(has_any(text, cues.UNSURE) for text in texts)
+
+
+def _are_in_one_sentence(older: Told, newer: Told) -> bool:
     return bool(older.said) and older.said == newer.said and older.sentence == newer.sentence
 
 

@@ -40,6 +40,8 @@ from agent.memory.supersession import different_subjects, gives_as_reason
 from agent.memory.told import Told
 
 JUDGED: Final = 16  # Facts that one write is judged against: more than are about one thing
+# Facts that one write marks by their words alone: with more, all that a person says of one thing would be marked
+DOUBTED: Final = 3
 POLICY_AUTHORITY: Final = Authority.MANAGER  # The least that may write constraints (seed 003, "Ignoring Authority")
 # A word of prohibition or of a limit: without one a manager's sentence is a fact like others.
 _BINDS: Final = re.compile(
@@ -308,19 +310,28 @@ def _verdicts(partition: Sequence[Fact], new: NewFact) -> dict[str, Verdict]:
         for fact in partition
         if fact.is_valid and (_same_scope(fact, new) or (fact.id in named and _may_settle(new, fact)))
     ]
-    verdicts = {
-        fact.id: _verdict(fact, new, named.get(fact.id), own_text) for fact in _nearest(valid, new, named.keys())
+    nearest = _nearest(valid, new, named.keys())
+    verdicts = {fact.id: _verdict(fact, new, named.get(fact.id), own_text) for fact in nearest}
+    by_words = [
+        fact
+        for fact in nearest
+        if verdicts[fact.id] is Verdict.MAY_OUTDATE and fact.id not in named and not same_key(fact.key, new.key)
+    ]
+    # One that is doubted already would lose the doubt of a newer fact that may well have replaced it.
+    valid_ids = {fact.id for fact in valid}
+    undecided = [fact for fact in by_words if fact.doubted_by not in valid_ids]
+    dropped = {fact.id for fact in by_words} - {fact.id for fact in undecided[:DOUBTED]}
+    return {
+        id_: verdict for id_, verdict in verdicts.items() if verdict is not Verdict.STANDS_BESIDE and id_ not in dropped
     }
-    return {id_: verdict for id_, verdict in verdicts.items() if verdict is not Verdict.STANDS_BESIDE}
 
 
 def _nearest(facts: Sequence[Fact], new: NewFact, named: Collection[str]) -> list[Fact]:
-    """Return the facts that a new one may touch: those that it names, and those that share most words with it.
+    """Return the facts that a new one may touch, the nearest first: those that it names, that have its key, and that
+    share most words with it.
 
     To judge one takes a millisecond or two, in the transaction of the write.
     """
-    if len(facts) <= JUDGED:
-        return list(facts)
     told = Told(new.key, new.value, new.said)
     words = read_statement(new.value, about=new.key).content | read_statement(told.sentence).content
     key = plain_key(new.key)
@@ -329,8 +340,11 @@ def _nearest(facts: Sequence[Fact], new: NewFact, named: Collection[str]) -> lis
         is_one_key = bool(key) and plain_key(fact.key) == key
         return fact.id in named, is_one_key, len(fact.content & words), fact.timestamp
 
-    near = [fact for fact in facts if any(nearness(fact)[:3]) or fact.value == new.value]
-    return sorted(near, key=nearness, reverse=True)[: max(JUDGED, len(named))]
+    nearest = sorted(facts, key=nearness, reverse=True)
+    if len(nearest) <= JUDGED:
+        return nearest
+    near = [fact for fact in nearest if any(nearness(fact)[:3]) or fact.value == new.value]
+    return near[: max(JUDGED, len(named))]
 
 
 def _verdict(fact: Fact, new: NewFact, name: str | None, own_text: str) -> Verdict:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.memory.judging import Verdict, judge
+from agent.memory.judging import Verdict, judge, may_replace
 from agent.memory.told import Told
 from benchmarks.fact_pairs import STATEMENT_PAIRS, StatementPair, measure_pairs, read_statement_pairs
 
@@ -17,9 +17,9 @@ WORKPLACE = STATEMENT_PAIRS.with_name("statement_pairs_workplace.jsonl")
 ORDINARY = STATEMENT_PAIRS.with_name("statement_pairs_ordinary.jsonl")
 LOOK_ALIKES = STATEMENT_PAIRS.with_name("statement_pairs_look_alikes.jsonl")
 FILES = [STATEMENT_PAIRS, LATER, FIRST_SIGHT, EVERYDAY, ORDINARY]
-# Everyday statements about the same thing share fewer words: less of them is marked without a key, by subject alone,
+# Everyday statements about the same thing share fewer words: less of them is marked without a key, by a common word,
 # and replaced with one. What is not replaced is kept.
-LEAST_MARKED = {EVERYDAY: 60, ORDINARY: 60}
+LEAST_MARKED = {EVERYDAY: 80, ORDINARY: 85}
 LEAST_REPLACED = {EVERYDAY: 70, ORDINARY: 70}
 LANGUAGES = {"en", "de", "fr", "es", "pt", "ru", "zh", "ja"}
 
@@ -50,6 +50,17 @@ def test_with_a_key_most_that_changed_is_replaced_and_hardly_anything_else(file:
     right, wrong, missed = counts[True, True], counts[False, True], counts[True, False]
     assert right / (right + wrong) >= 0.98
     assert 100 * right / (right + missed) >= LEAST_REPLACED.get(file, 75)
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_nearly_all_that_changed_is_replaced_or_may_be_decided_by_a_model(file: Path) -> None:
+    pairs = [pair for pair in read_statement_pairs(file) if pair.must_supersede]
+    both = [
+        (Told(pair.key_older, pair.older, pair.older), Told(pair.key_newer, pair.newer, pair.newer)) for pair in pairs
+    ]
+    verdicts = [(judge(older, newer), may_replace(older, newer)) for older, newer in both]
+    decided = [verdict is Verdict.REPLACES or (verdict is Verdict.MAY_OUTDATE and may) for verdict, may in verdicts]
+    assert sum(decided) >= 0.9 * len(pairs)
 
 
 @pytest.mark.parametrize("bare", [False, True])
