@@ -41,6 +41,7 @@ from agent.ports.shared_rates import SharedRates
 from agent.ports.spending import CodeTime, Spending
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tool_audit import ToolAudit
+from agent.ports.unanswered import UnansweredQuestions
 from agent.ports.webhooks import WebhookEvents
 from agent.ports.written_turns import WrittenTurns
 from agent.recall_query import Hit, RecallQuery
@@ -96,6 +97,7 @@ from store.turns.ledger import SqlLedger
 from store.turns.open_questions import SqlOpenQuestions
 from store.turns.posts import SqlActs
 from store.turns.written import SqlWrittenTurns
+from store.unanswered import SqlUnanswered
 from store.webhook_events import SqlWebhookEvents
 from store.working_sets import SqlWorkingSet
 
@@ -382,6 +384,7 @@ class Store:
     asked_questions: AskedQuestions
     explanations: Explanations
     feedback: Feedback
+    unanswered: UnansweredQuestions
     conversations: SqlConversations
     knowledge: Knowledge
     memories: Memories
@@ -657,6 +660,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlAskedQuestions(database, erased_ids),
         SqlExplanations(database),
         SqlFeedback(database),
+        SqlUnanswered(database),
         SqlConversations(database),
         SqlKnowledge(database),
         SqlMemories(database, reader),

@@ -149,6 +149,7 @@ def knowledge_service(
         preferences=store.preferences,
         audiences=audiences,
         read_page=page_reader(settings.web, CLOCK),
+        questions=store.unanswered,
     )
 
 

@@ -24,14 +24,14 @@ from agent.feedback import (
     SharedFeedback,
     StateChange,
 )
-from agent.incoming import person_source
-from agent.memory.audience import AudienceKind, PersonAudience, may_flow_from
+from agent.memory.audience import AudienceKind
 from agent.ports.clock import Clock
 from agent.ports.explanations import Explanations
 from agent.ports.feedback import Feedback
 from agent.ports.replies import Replies
 from agent.ports.tools import Asker
 from agent.shown_replies import Answered, ReplyVerdict
+from bot.chat.audiences import channel_view
 from bot.chat.panels import (
     TYPED_YES,
     FieldKind,
@@ -159,13 +159,10 @@ class FeedbackService:
 
     def _view(self, asker: Asker) -> FeedbackView | None:
         """Return what this person may see here; None for nothing."""
-        operates = self.operates(asker.person.id)
-        if isinstance(asker.place.audience, PersonAudience) or not asker.channel:
+        operates, channel = self.operates(asker.person.id), channel_view(asker)
+        if channel is None:
             return SharedFeedback() if operates else None
-        if not (asker.manages or operates):
-            return None
-        audiences = {one for one in may_flow_from(asker.place) if one.partition(":")[0] != AudienceKind.PERSON}
-        return ChannelFeedback(person_source(asker.person.id), asker.channel, frozenset(audiences))
+        return channel if asker.manages or operates else None
 
     def _allowed(self, asker: Asker) -> FeedbackView:
         view = self._view(asker)

@@ -3,21 +3,52 @@
 import re
 from collections.abc import Sequence
 
+from agent.memory.documents import MAX_NAME_CHARS
 from bot.chat.commands import declaration
-from bot.chat.panels import Panel, PanelAction, PanelPart, page_part
+from bot.chat.panels import Filled, Panel, PanelAction, PanelPart, page_part
+from bot.chat.texts.formatting import shortened
 from bot.knowledge import texts as knowledge_texts
+from bot.knowledge import unanswered
 from bot.knowledge.answers import KnowledgeAnswer, ShownDocument
 from bot.knowledge.service import KnowledgeService, is_knowledge_request
 
 SHARE = PanelAction("Share what people tell me here", "share on", confirm=knowledge_texts.SURE_TO_SHARE)
 STOP_SHARING = PanelAction("Stop sharing", "share off")
 SURE_TO_REMOVE = "I will erase this document and no longer use it. My earlier replies about it stay."
-KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Suggested while a person types
+KNOWLEDGE_WORDS = (
+    "list",
+    "show 3",
+    "remove 3",
+    "share on",
+    "share off",
+    unanswered.UNANSWERED,
+)  # Suggested while a person types
 
 
 async def show_knowledge(service: KnowledgeService, call: declaration.CommandCall) -> Panel:
+    if (page := unanswered.list_page(call.words)) is not None:
+        return await _show_unanswered(service, call, page)
+    if (text := unanswered.taught(call.words)) is not None:
+        return await service.teach(await call.caller.asker(), *text)
     answer = await service.answer(await call.caller.asker(), call.words, call.caller.announce)
     return knowledge_panel(answer, buttons=call.caller.entry_chars is not None)
+
+
+async def _show_unanswered(service: KnowledgeService, call: declaration.CommandCall, page: int) -> Panel:
+    groups = await service.unanswered(await call.caller.asker())
+    head = knowledge_texts.UNANSWERED_HEAD if groups else knowledge_texts.UNANSWERED_NONE
+    buttons = call.caller.entry_chars is not None
+    parts = unanswered.shown_groups(groups, page, buttons=buttons)
+    return Panel(head.format(days=unanswered.PERIOD.days), parts=parts, page=page)
+
+
+async def _question_to_teach(service: KnowledgeService, call: declaration.CommandCall) -> Filled:
+    """The title is the newest question of the subject that the button stands next to."""
+    _, _, turn = call.words.rpartition(" ")
+    groups = await service.unanswered(await call.caller.asker())
+    newest = (group.questions[0] for group in groups)
+    asked = next((one.question for one in newest if str(one.turn) == turn), "")
+    return {"title": shortened(" ".join(asked.split()), MAX_NAME_CHARS)}
 
 
 def knowledge_panel(answer: KnowledgeAnswer, *, buttons: bool = True) -> Panel:
@@ -48,12 +79,16 @@ KNOWLEDGE_COMMAND = declaration.Command(
     summary="See the documents that I know here, and who else can use what you tell me here",
     run=show_knowledge,
     suggests={"words": _knowledge_words},
-    arguments=(declaration.Argument("words", "list, show 3, remove 3, share on or share off"),),
+    prefills={unanswered.TEACH_FORM.name: _question_to_teach},
+    arguments=(declaration.Argument("words", "list, show 3, remove 3, share on, share off, unanswered"),),
+    forms=(unanswered.TEACH_FORM,),
     phrases=("show knowledge", "what do you know here", "documents", "show documents"),
     means=lambda words, _: is_knowledge_request(words),
     examples={
         "show 3": "see the beginning of document 3",
         "remove 3": "remove document 3 and erase its content",
+        "unanswered": "for managers of a channel: see what I did not answer well there, by subject, and teach me",
+        "teach Guest wifi | It is called Heron.": "add a text to the documents here (in channels, managers only)",
         "share on": "for managers in a public channel: let the whole team use what people tell me here from now on",
     },
 )

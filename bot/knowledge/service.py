@@ -19,6 +19,7 @@ from agent.memory.documents import (
     ON,
     SHARING,
     Document,
+    DocumentPage,
     DocumentRefused,
     Documents,
     LinkedPage,
@@ -30,6 +31,8 @@ from agent.ports.clock import Clock
 from agent.ports.forgetting import Forgetting
 from agent.ports.preferences import Preferences
 from agent.ports.tools import Asker
+from agent.ports.unanswered import UnansweredQuestions
+from agent.unanswered import QuestionGroup, grouped
 from bot.chat.access.place_rules import place_owner
 from bot.chat.attachments.kinds import shown_note
 from bot.chat.attachments.reading import ReadDocument, ReadLink
@@ -39,6 +42,7 @@ from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, literal, shortened, zone_of
 from bot.knowledge import texts as knowledge_texts
 from bot.knowledge.answers import KnowledgeAnswer, ShownDocument
+from bot.knowledge.unanswered import MAX_QUESTIONS, MAX_TEXT, PERIOD, UNANSWERED, view_of
 
 PAGE: Final = 6  # Documents on a page: with their buttons they fit one message on every platform
 SHOWN: Final = 3  # Passages shown of an opened document
@@ -69,7 +73,9 @@ def is_knowledge_request(words: str) -> bool:
     """Return whether these words are a request of `/knowledge`."""
     text = words.strip()
     return (
-        text.casefold() in {"", "list", "show"} or asks_to_share(words) is not None or bool(_NUMBERED.fullmatch(text))
+        text.casefold() in {"", "list", "show", UNANSWERED}
+        or asks_to_share(words) is not None
+        or bool(_NUMBERED.fullmatch(text))
     )
 
 
@@ -110,6 +116,8 @@ class KnowledgeService:
     operates: Callable[[str], bool] = lambda _: False
     read_page: ReadPage | None = None
     """None where the operator has not enabled web access."""
+    questions: UnansweredQuestions | None = None
+    """None where nothing is listed."""
 
     async def learn(
         self, asker: Asker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
@@ -128,6 +136,27 @@ class KnowledgeService:
         if len(files) + len(pages) > MAX_FILES:
             outcomes.append((False, knowledge_texts.FIRST_FILES.format(most=MAX_FILES)))
         return Panel("\n".join(text for _, text in outcomes), refused=not any(done for done, _ in outcomes))
+
+    async def unanswered(self, asker: Asker) -> Sequence[QuestionGroup]:
+        """Return what was not answered in this channel, by subject. Raises Refused for those who may not see it, and
+        StoreError.
+        """
+        view = view_of(asker, operates=self.operates(asker.person.id))
+        since = self.clock.now() - PERIOD
+        asked = () if self.questions is None else await self.questions.asked(view, since, MAX_QUESTIONS)
+        return await asyncio.to_thread(grouped, asked)
+
+    async def teach(self, asker: Asker, title: str, text: str) -> Panel:
+        """Add this text to the place's documents, as `learn` adds a file. Raises StoreError."""
+        if not self.may_learn(asker):
+            return Panel(knowledge_texts.NOT_LEARNING, refused=True)
+        if not title or not text:
+            return Panel(knowledge_texts.TEACH_EMPTY, refused=True)
+        if len(text) > MAX_TEXT:
+            return Panel(knowledge_texts.TEACH_LONG.format(most=MAX_TEXT), refused=True)
+        document = ReadDocument((DocumentPage(text),))
+        is_stored, sentence = await self._store(asker, shown_note(title)[:MAX_NAME_CHARS] or "document", document, "")
+        return Panel(sentence, refused=not is_stored)
 
     async def answer(self, asker: Asker, words: str, say: TellAll = report_nothing) -> KnowledgeAnswer:
         """Run `/knowledge` with these words. `say` posts to everyone in the place. Raises StoreError."""

@@ -1,5 +1,6 @@
 """The texts of `/knowledge` and `/learn`."""
 
+from agent.unanswered import Unanswered
 
 # What places know
 
@@ -65,6 +66,31 @@ NO_ROOM = (
 )
 FIRST_FILES = "I learn up to {most} files or links at once. Send the others in another message."
 UNREAD_SINCE = "could not be read since {day}: {why}"
+
+# What was not answered
+
+UNANSWERED_FOR_MANAGERS = (
+    "Only the managers of a channel can see what was not answered there. Use this command in a channel that you manage."
+)
+UNANSWERED_HEAD = "**What I did not answer well in this channel** in the last {days} days, by subject:"
+UNANSWERED_NONE = "I found no question in this channel that I did not answer well in the last {days} days."
+UNANSWERED_GROUP = "**{count}**: {why}"
+UNANSWERED_BECAUSE = {
+    Unanswered.NOT_FOUND: "nothing found ({count})",
+    Unanswered.NOT_KNOWN: "I did not know ({count})",
+    Unanswered.TOOL_FAILED: "a tool failed ({count})",
+    Unanswered.DISLIKED: "rated 👎 ({count})",
+}
+UNANSWERED_PAGE = "Page {page} of {pages}. For another page, use `/knowledge unanswered page {another}`."
+TEACH_BUTTON = "Teach it…"
+TEACH_TITLE = "Teach the bot"
+TEACH_SUBMIT = "Teach"
+TEACH_NAME = "Title"
+TEACH_TEXT = "What should I know?"
+TEACH_HINT = "I add this text to the documents here. For a file or a web page, use /learn."
+TEACH_USAGE = "To add what is missing, use `/knowledge teach TITLE | TEXT`, or `/learn` for a file or a web page."
+TEACH_EMPTY = "Write a title and a text: `/knowledge teach TITLE | TEXT`."
+TEACH_LONG = "This text is too long. Use at most {most:,} characters, or `/learn` with a file."
 
 # What operators add with `cogency learn`
 

@@ -23,6 +23,7 @@ from agent.ports.replies import Replies
 from agent.ports.saved_files import SavedFilesOfPeople
 from agent.ports.spending import Spending
 from agent.ports.tool_audit import ToolAudit
+from agent.ports.unanswered import UnansweredQuestions
 from agent.ports.webhooks import WebhookEvents
 from agent.ports.written_turns import WrittenTurns
 from agent.providers.rehearsal import RehearsalProvider
@@ -128,6 +129,8 @@ class Stored(Protocol):
     def explanations(self) -> Explanations: ...
     @property
     def feedback(self) -> Feedback: ...
+    @property
+    def unanswered(self) -> UnansweredQuestions: ...
     @property
     def conversations(self) -> Conversations: ...
     @property
@@ -246,6 +249,8 @@ def host_on(
         clock=clock,
         preferences=store.preferences,
         audiences=audiences,
+        operates=operates,
+        questions=store.unanswered,
     )
     memories = MemoryService(
         facts=store.facts,
