@@ -43,6 +43,7 @@ PATH: Final = re.compile(
 )
 LINK: Final = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)")
 CODE: Final = re.compile(r"`([^`]+)`")
+SWALLOWED: Final = re.compile(r"^(?!\|).*[.:;)] - (?:\*\*|`|[A-Z])", re.MULTILINE)
 
 
 def page_name(page: Path) -> str:
@@ -98,6 +99,12 @@ def test_every_file_and_folder_that_a_page_names_exists(page: Path) -> None:
 def test_every_link_to_another_page_leads_somewhere(page: Path) -> None:
     links = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", OF_TODAY, ids=page_name)
+def test_each_item_of_a_list_begins_its_own_line(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert SWALLOWED.findall(text) == []
 
 
 def test_the_first_page_of_the_repository_is_read_at_one_go() -> None:
