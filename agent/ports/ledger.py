@@ -94,7 +94,9 @@ class Ledger(TurnLedger, Protocol):
         ...
 
     async def waits_for_people(self, conversation: str) -> bool:
-        """Return whether a turn of this conversation was put aside and still waits for a decision or an answer."""
+        """Return whether a turn there was put aside and still waits for a decision or an answer: one of this
+        conversation, of that in which its long work was requested, or of the long work of either.
+        """
         ...
 
     async def stop(self, conversation: str, *, alone: bool = False) -> list[int]:

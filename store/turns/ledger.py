@@ -25,7 +25,7 @@ from agent.incoming import Incoming
 from agent.jobs import Job
 from agent.memory.audience import NOWHERE, TeamAudience, drawn_from, label, may_flow_from
 from agent.repeats import is_repeat, repeats_with
-from agent.schedules.long_work import asked_in
+from agent.schedules.long_work import WORK, asked_in
 from agent.state import SituationSummary, SummaryWords, Workspace
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
@@ -86,11 +86,15 @@ _HELD: Final = sa.update(turn).where(
 )
 _ANY_WAITING: Final = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(1)
 _ASIDE: Final = sa.select(turn.c.id).where(
-    turn.c.conversation == sa.bindparam("there"),
     sa.text("turn.state = 'waiting'"),  # a literal: a partial index finds them
     turn.c.run_at.is_not(None),
     turn.c.progress != "",
     ~turn.c.stopping,
+    sa.or_(
+        turn.c.conversation == sa.bindparam("there"),
+        sa.func.substr(turn.c.conversation, 1, sa.bindparam("length", type_=sa.Integer))
+        == sa.bindparam("of_work", type_=sa.Text),
+    ),
 )
 _AFTER: Final = sa.select(sa.exists(_ANY_WAITING), outbox.HAS_ROWS)  # What a finished turn needs to know, at once
 _SHARED_PLACE: Final = sa.select(message.c.place).where(
@@ -354,7 +358,10 @@ def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
 
 
 def waits_for_people(connection: sa.Connection, conversation: str) -> bool:
-    return connection.execute(_ASIDE.limit(1), {"there": conversation}).first() is not None
+    there = asked_in(conversation)
+    of_work = f"{there}{WORK}:"
+    values = {"there": there, "of_work": of_work, "length": len(of_work)}
+    return connection.execute(_ASIDE.limit(1), values).first() is not None
 
 
 MAX_KNOWN: Final = 10_000  # Channels whose label is cached; for others the next message costs one query

@@ -7,6 +7,8 @@ import pytest
 
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything
+from agent.messages import Consent, ToolCall
+from agent.progress import Progress, RoundStep, encode
 from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, ScheduleRefused, ScheduleState, Timing
 from agent.schedules.long_work import MAX_AT_WORK, asked_in, work_conversation
 from agent.turn_kinds import TurnKind
@@ -29,6 +31,7 @@ NEW = NewSchedule(
 )
 DONE = Closing(Outcome.ANSWERED, "Here is the table.")
 HERE = frozenset({"test"})
+SEND = ToolCall("send", {"to": "Ben"})
 
 
 async def kept(store: Store, words: str = NEW.words) -> Schedule:
@@ -67,6 +70,18 @@ async def test_it_is_due_at_once_shown_while_it_runs_and_gone_from_the_list_when
     assert [one.state for one in await store.schedules.all(9)] == [ScheduleState.WORKING]
     await store.ledger.finish(claim, DONE, START)
     assert await listed(store) == []
+
+
+async def test_what_waits_in_it_waits_in_the_conversation_where_it_was_asked_for_too(store: Store) -> None:
+    await begun(store)
+    work = await claimed(store)
+    assert not await store.ledger.waits_for_people("thread")
+    asks = RoundStep(calls=(SEND,), results=(None,), consents=(Consent.AWAITED,), time=START)
+    await store.ledger.save(work, progress=encode(Progress((asks,))))
+    await store.ledger.put_aside(work, START + timedelta(days=1))
+    for conversation in ("thread", work.incoming.conversation):
+        assert await store.ledger.waits_for_people(conversation)
+    assert not await store.ledger.waits_for_people("another thread")
 
 
 async def test_it_runs_beside_its_conversation_and_ends_in_it(store: Store) -> None:

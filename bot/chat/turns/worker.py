@@ -312,7 +312,7 @@ class TurnWorker:
         return bool(turns)
 
     async def waits_for_people(self, conversation: str) -> bool:
-        """Return whether a turn there waits until people decide or answer. Raises StoreError."""
+        """Return whether a turn there, or its long work, waits until people decide or answer. Raises StoreError."""
         return await self._ledger.waits_for_people(conversation)
 
     async def withdraw(self, source: str, channel: str, message_id: str) -> bool:

@@ -250,12 +250,12 @@ class AgentSession:
         """Record that Slack has set the session to this status."""
         self._status = status
 
-    def finish(self, *, ended: bool, waits: bool = False) -> None:
+    def finish(self, *, ended: bool, waits: bool = False, waited: bool = False) -> None:
         """Report nothing more from here: the reply has ended, it `waits` for a person, or another process goes on with
-        it.
+        it. `waited`: the reply may have waited before, so that its end changes the session even without a status.
         """
         self._finished, self._is_waiting = ended or waits, waits
-        if waits:
+        if waits or (ended and waited):
             self._report()
         self._changed.set()
 

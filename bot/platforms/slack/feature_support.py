@@ -40,13 +40,14 @@ EVERYWHERE: Final = frozenset(
 @dataclass(slots=True)
 class FeatureSupport:
     """Which optional features a workspace has. `plain_buttons`: it does not know the blocks for replies of agents;
-    `plain_charts`: nor the one for charts. `tables`: how many sortable tables a message may have, until `tables_again`.
+    `charts_again`: until then, nor the one for charts. `tables`: how many sortable tables a message may have, until
+    `tables_again`.
 
     `now` and `until` are `Clock.monotonic` times.
     """
 
     plain_buttons: bool = False
-    plain_charts: bool = False
+    charts_again: float = 0.0
     tables: int = MAX_TABLES
     tables_again: float = 0.0
     # By method and channel; the channel "" stands for all.
@@ -72,6 +73,10 @@ class FeatureSupport:
     def mark_tables_refused(self, tables: int, now: float) -> None:
         """Record that Slack refused a message with so many sortable tables: for a while, it gets one, or none."""
         self.tables, self.tables_again = min(tables - 1, 1), now + REFUSED_EVERYWHERE_S
+
+    def mark_charts_refused(self, now: float) -> None:
+        """Record that Slack refused a message with charts: for a while, they are pictures."""
+        self.charts_again = now + REFUSED_EVERYWHERE_S
 
     def suspend(self, method: Method, until: float) -> None:
         """Do not try a method in any channel until then."""

@@ -179,6 +179,9 @@ class SlackSurface:
             self._limits = WORK_LIMITS
         if moved:
             self._limits = replace(self._limits, offers=self._limits.offers & ELSEWHERE_OFFERS)
+        # Long work has its messages in the thread of its question, but no status; others have no such thread.
+        self._has_session = not to.scheduled or (to.scheduled == ScheduleKind.WORK and bool(to.thread_ts))
+        self._resumed = False
         self._held_until: float | None = None
         self._live: dict[str, Stream] = {}  # The streams that have not ended, by time stamp
         # Each known page's key by time stamp; None once the message's metadata holds the key.
@@ -294,7 +297,7 @@ class SlackSurface:
         """Post the charts among these files as Slack draws them, in one message; None if there is none, or Slack does
         not draw it. `again`: it may have been posted. Raises SlackError.
         """
-        if self._workspace.features.plain_charts:
+        if self._workspace.clock.monotonic() < self._workspace.features.charts_again:
             return None
         drawn = [(file, block) for file in files if file.chart and (block := chart_block(file.chart))][:MAX_CHARTS]
         if not drawn:
@@ -315,7 +318,7 @@ class SlackSurface:
             if refused.code not in message_pages.BLOCKS_REFUSED:
                 raise
             log.info("%s Charts are shown as pictures.", refused)
-            self._workspace.features.plain_charts = True
+            self._workspace.features.mark_charts_refused(self._workspace.clock.monotonic())
             return None
         return _PostedCharts(api.text(posted, "ts"), shown)
 
@@ -332,13 +335,16 @@ class SlackSurface:
         if not self._to.scheduled:  # else no user waits, and there is no thread to show it in
             self._session.set_status(text)
 
-    def begin(self, *, resumed: bool) -> None:  # noqa: ARG002 -- a mark of an earlier process is taken over
-        """The session begins with the first status."""
+    def begin(self, *, resumed: bool) -> None:
+        """The session begins with the first status, and a mark of an earlier process is taken over."""
+        self._resumed = resumed
         if self._mark is not None:
             self._mark.begin()
 
     def finish(self, end: ReplyEnd) -> None:
-        self._session.finish(ended=end is not ReplyEnd.CONTINUES, waits=end is ReplyEnd.WAITS)
+        if self._has_session:
+            waits = end is ReplyEnd.WAITS
+            self._session.finish(ended=end is not ReplyEnd.CONTINUES, waits=waits, waited=self._resumed)
         if self._mark is not None:
             self._mark.finish(end)
 

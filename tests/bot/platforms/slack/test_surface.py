@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent.charts import Chart, ChartKind
+from agent.schedules.definitions import ScheduleKind
+from agent.turn_kinds import TurnKind
 from bot.chat.reply.surface import (
     FILES,
     OutFile,
@@ -237,6 +239,31 @@ async def test_the_status_is_taken_away_by_the_message_itself(
     assert [status for _, _, status in slack.state.statuses] == ["is searching past threads…"]
 
 
+async def test_a_thread_needs_attention_while_its_long_work_waits_and_no_longer_after_it(
+    api: SlackApi, slack: FakeSlack, to: ReplyTo, sessions: AgentSessions
+) -> None:
+    work, shown = replace(to, scheduled=ScheduleKind.WORK), slack.state.agents.sessions
+    waiting, going_on = (of_workspace(SurfaceParts(api, ME, slack.clock), work, sessions) for _ in range(2))
+    waiting.begin(resumed=False)
+    waiting.finish(ReplyEnd.WAITS)
+    await slack.until(lambda: (GENERAL, to.thread_ts) in shown)
+    assert shown[GENERAL, to.thread_ts].status == "suspended"
+    going_on.begin(resumed=True)
+    going_on.finish(ReplyEnd.DONE)
+    await slack.until(lambda: shown[GENERAL, to.thread_ts].status == "active")
+
+
+@pytest.mark.parametrize("kind", [ScheduleKind.QUESTION, ScheduleKind.REMINDER, TurnKind.EVENT])
+async def test_what_nobody_asked_for_in_a_thread_has_no_session(
+    api: SlackApi, slack: FakeSlack, to: ReplyTo, sessions: AgentSessions, kind: str
+) -> None:
+    posted = of_workspace(SurfaceParts(api, ME, slack.clock), replace(to, scheduled=kind), sessions)
+    posted.begin(resumed=True)
+    posted.finish(ReplyEnd.WAITS)
+    await sessions.close()
+    assert not slack.state.agents.sessions
+
+
 async def test_a_surplus_page_is_deleted(slack: FakeSlack, surface: SlackSurface) -> None:
     page = await surface.post(KEY, PageContent("Hello.", final=True))
     await surface.delete(page)
@@ -297,3 +324,22 @@ async def test_a_chart_that_an_earlier_process_posted_is_not_posted_again(
     assert [message.text for message in charts] == ["Bar chart: Sales."] * 2
     await after.delete(first[0])
     assert [message for message in slack.state.messages if message.blocks] == charts[1:]
+
+
+async def test_charts_that_slack_refuses_are_shared_as_pictures_for_an_hour(
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: AgentSessions
+) -> None:
+    clock = FakeClock(auto=False)
+    surface = of_workspace(SurfaceParts(api, ME, clock), to, sessions)
+    files = [
+        OutFile("Sales.png", b"png", "Bar chart: Sales.", Chart(ChartKind.BARS, "Sales", ("July",), {"North": (3,)}))
+    ]
+    slack.state.unknown_blocks.add("data_visualization")
+    await surface.attach(PageKey(7, FILES), files, again=False)
+    slack.state.unknown_blocks.clear()
+    await surface.attach(PageKey(8, FILES), files, again=False)
+    assert [name for _, name, _ in slack.state.files] == ["Sales.png"] * 2
+    await clock.advance(REFUSED_EVERYWHERE_S)
+    await surface.attach(PageKey(9, FILES), files, again=False)
+    assert len(slack.state.files) == 2
+    assert [message.blocks[0]["type"] for message in slack.state.messages if message.blocks] == ["data_visualization"]
