@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import Final
 
 from agent.approvers import Approvers
+from agent.budget_days import BudgetPause
 from agent.incoming import Incoming
 from agent.messages import Consent, ToolCall
 from agent.progress import Progress
@@ -45,12 +46,13 @@ class Undecided:
 @dataclass(frozen=True, slots=True)
 class PutAside:
     """A turn that waits, no longer than `until`, for its asker's decision about these calls. `joined`: the turns whose
-    messages it has read.
+    messages it has read. `pause`: if it waits for a decision about a budget, and for no call.
     """
 
     calls: Mapping[str, ToolCall]
     until: datetime
     joined: tuple[int, ...] = ()
+    pause: BudgetPause | None = None
 
 
 def wait_until(progress: Progress, now: datetime) -> datetime:

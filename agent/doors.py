@@ -19,6 +19,11 @@ class Door(StrEnum):
     MCP = "MCP"
 
 
+def is_program(person: str) -> bool:
+    """Return whether this id of a person is that of a program."""
+    return person.rpartition(":")[2].startswith((WEBHOOK, API))
+
+
 def door_of(person: str, channel: str) -> Door | None:
     """Return the door by which a question or a call came, by the ids of its person and channel; None for the chat."""
     name = person.rpartition(":")[2]

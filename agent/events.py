@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from agent.budget_days import BudgetPause
 from agent.errors import FailureReason
 from agent.messages import ToolCall, ToolResult, Usage
 from agent.state import Workspace
@@ -203,6 +204,8 @@ class TurnPutAside:
     calls: Mapping[str, ToolCall]
     question: str = ""
     asked: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    pause: BudgetPause | None = None
+    """If it waits for a decision about a budget, and for no call; `question` then says so."""
 
 
 class Outcome(StrEnum):

@@ -7,7 +7,7 @@ Rules
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -22,7 +22,7 @@ from agent.memory.facts import FACTS_KEPT, Fact
 from agent.memory.layers import WorkingItem
 from agent.memory.profile import UserProfile
 from agent.memory.writing import NewFact, WriteRefused, Written
-from agent.messages import confusable_skeleton
+from agent.messages import ModelCall, confusable_skeleton
 from agent.recall_query import Hit, RecallQuery
 from agent.state import LastActions, SituationSummary
 from agent.stored_messages import Author, StoredMessage
@@ -90,7 +90,14 @@ class InProcessStore:
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None: ...
 
-    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None: ...
+    async def save(
+        self,
+        claim: Claim,
+        *,
+        progress: str | None = None,
+        reply_ref: str | None = None,
+        calls: Sequence[ModelCall] = (),
+    ) -> None: ...
 
     async def release(self, claim: Claim) -> None: ...
 

@@ -239,11 +239,15 @@ class ReplaySession:
 Emit = Callable[[events.AgentEvent], Awaitable[None]]
 Save = Callable[[Progress], Awaitable[None]]
 Arrived = Callable[[], Awaitable[Sequence[Waiting]]]  # Returns the messages that the person wrote after this turn's
-# Returns why no further model call may be made beside the turn after these calls (a budget is used up), or None.
+# Returns why no further model call may be made beside the turn (a budget is used up), or None. The calls are those
+# since the progress was saved.
 Afford = Callable[[Sequence[ModelCall]], Awaitable[str | None]]
 
 # Returns whether and how the turn must end; None if it may continue.
 Ends = Callable[[Progress], Awaitable[turns.EndDue | None]]
+
+# Returns how a budget holds the turn back before its next model call; None if it may continue.
+Pauses = Callable[[Progress], Awaitable[turns.PauseDue | turns.EndDue | None]]
 
 # Returns the call as it may run, or a sentence for the person why it may not. The last argument: whether code makes it.
 BeforeCall = Callable[[ToolCall, bool], Awaitable[ToolCall | str]]
@@ -283,6 +287,7 @@ class TurnCallbacks:
     ask: AskPerson | None = None
     afford: Afford | None = None
     ends: Ends | None = None
+    pauses: Pauses | None = None
     before_call: BeforeCall | None = None
     """Sees each call whose arguments are valid before the policy does."""
     explain: Callable[[ProviderError], str] = attrgetter("reason.to_person")
@@ -312,6 +317,7 @@ class Loop:
         self._emit = callbacks.emit
         self._instructions = prompt.instructions
         self._options = prompt.options
+        self._saved_calls = len(turn.progress.calls)
         self._omitted = 0  # How often something was left out of the context, because it did not fit
         self._session = open_session(provider, prompt.options)
         self._model = provider.name
@@ -338,13 +344,15 @@ class Loop:
         while True:
             match effects.popleft():
                 case turns.CallModel(number, appended):
-                    effects.extend(
-                        await self._poll_joined_messages(number)
-                        or await self._end_early()
-                        or await self._call_model(number, appended)
-                    )
+                    instead = await self._poll_joined_messages(number) or await self._end_early()
+                    if not instead and (due := await self._pause_due(number)) is not None:
+                        if isinstance(due, turns.PauseDue):
+                            return await self._pause(due)
+                        instead = self._turn.end_early(due)
+                    effects.extend(instead or await self._call_model(number, appended))
                 case turns.SaveProgress(progress):
                     await self._callbacks.save(progress)
+                    self._saved_calls = len(progress.calls)
                 case turns.RunTools(calls):
                     effects.extend(await self._run_tools(calls))
                 case turns.AwaitConsent(calls, question):
@@ -369,6 +377,16 @@ class Loop:
         ends = self._callbacks.ends
         due = None if ends is None else await ends(self._turn.progress)
         return [] if due is None else self._turn.end_early(due)
+
+    async def _pause_due(self, number: int) -> turns.PauseDue | turns.EndDue | None:
+        """Return how a budget holds the turn back. Before the first call, that was checked by who began the turn."""
+        pauses = self._callbacks.pauses
+        return None if pauses is None or number == 1 else await pauses(self._turn.progress)
+
+    async def _pause(self, due: turns.PauseDue) -> events.TurnPutAside:
+        put_aside = events.TurnPutAside({}, due.why, pause=due.pause)
+        await self._emit(put_aside)
+        return put_aside
 
     async def _call_model(self, number: int, appended: Sequence[Message]) -> list[turns.Effect]:
         await self._emit(events.IterationStarted(number))
@@ -593,7 +611,7 @@ class Loop:
 
     async def _consult(self, messages: Sequence[Message]) -> str:
         afford = self._callbacks.afford
-        if afford is not None and await afford(self._turn.progress.calls) is not None:
+        if afford is not None and await afford(self._turn.progress.calls[self._saved_calls :]) is not None:
             raise ToolError(BUDGET_SPENT, ours=True)
 
         async def count(call: ModelCall) -> None:

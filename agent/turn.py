@@ -40,6 +40,7 @@ from typing import Final, TypeAlias, assert_never
 
 from agent import events, texts
 from agent.asking import MAX_QUESTIONS, question_of, was_asked
+from agent.budget_days import BudgetPause
 from agent.messages import Consent, Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports.model import ReasoningArrived, StopReason
 from agent.progress import InnerCall, Progress, RoundStep, call_digest
@@ -128,6 +129,14 @@ class EndDue:
 
     why: str
     at_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PauseDue:
+    """The turn must wait before it calls a model again. `why` says to its readers for what, and what follows."""
+
+    why: str
+    pause: BudgetPause
 
 
 TurnInput: TypeAlias = (

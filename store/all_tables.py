@@ -6,6 +6,7 @@ A new module with a table gets a line here; `tests/store/test_migrations.py` com
 from store import (
     act_counts,
     api_tokens,
+    budget_tables,
     code_time,
     erased_ids,
     eval_runs,
@@ -38,6 +39,7 @@ __all__ = [
     "act_counts",
     "api_tokens",
     "approval_table",
+    "budget_tables",
     "code_time",
     "consents",
     "erased_ids",

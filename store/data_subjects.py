@@ -37,6 +37,7 @@ from store import tool_calls
 from store.act_counts import act_count
 from store.api_tokens import api_token
 from store.backup import is_connected_to
+from store.budget_tables import budget_day, budget_message
 from store.code_time import code_time
 from store.databases.database import Database, SqlStore, reads, writes
 from store.databases.sqlite import is_locked
@@ -155,6 +156,7 @@ def is_known(connection: sa.Connection, who: str) -> bool:
             job.c.person,
             open_question.c.person,
             approval.c.person,
+            budget_message.c.person,
         ),
         *(
             verdict.c.person,
@@ -590,6 +592,16 @@ def _approvals(subject: PersonSubject) -> Rows:
     return Rows(query, key, times)
 
 
+def _budgets(subject: PersonSubject) -> Rows:
+    """What the person was written about budgets."""
+    key = sa.cast(budget_message.c.budget, sa.Text) + " " + budget_message.c.kind
+    query = sa.select(budget_message.c.kind, budget_day.c.day, key.label(PAGED_BY)).join_from(
+        budget_message, budget_day, budget_day.c.id == budget_message.c.budget
+    )
+    export_rows = _each(lambda row: {"kind": row["kind"], "day": str(row["day"])})
+    return Rows(query.where(budget_message.c.person == subject.id), key, export_rows)
+
+
 def _questions(subject: PersonSubject) -> Rows:
     key = sa.cast(open_question.c.turn, sa.Text) + " " + open_question.c.key
     query = sa.select(open_question.c.asked, open_question.c.filled, open_question.c.action, key.label(PAGED_BY))
@@ -665,6 +677,7 @@ _OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
     **_BOTH,
     "answers": _answers,
     "approvals": _approvals,
+    "budgets": _budgets,
     "open_questions": _questions,
     "verdicts": _verdicts,
     "feedback": _feedback,

@@ -21,6 +21,7 @@ from agent.memory.documents import DocumentQuery, DocumentRefused, Documents, Fo
 from agent.memory.statements import READER
 from agent.ports.acts import Acts
 from agent.ports.api_tokens import ApiTokens
+from agent.ports.budget_days import BudgetDays
 from agent.ports.consents import Approvals, AskedQuestions, Consents, OpenQuestions
 from agent.ports.conversations import Knowledge, Summaries, WorkingSet
 from agent.ports.embeddings import Embeddings
@@ -47,6 +48,7 @@ from agent.ports.written_turns import WrittenTurns
 from agent.recall_query import Hit, RecallQuery
 from agent.schedules.port import Schedules
 from store.api_tokens import SqlApiTokens
+from store.budget_days import SqlBudgetDays
 from store.code_time import SqlCodeTime
 from store.conversations import SqlConversations
 from store.databases.database import (
@@ -380,6 +382,7 @@ class Store:
     ledger: Ledger
     consents: Consents
     approvals: Approvals
+    budget_days: BudgetDays
     open_questions: OpenQuestions
     asked_questions: AskedQuestions
     explanations: Explanations
@@ -656,6 +659,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlLedger(database, erased_ids),
         SqlConsents(database),
         SqlApprovals(database),
+        SqlBudgetDays(database),
         SqlOpenQuestions(database),
         SqlAskedQuestions(database, erased_ids),
         SqlExplanations(database),

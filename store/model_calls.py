@@ -1,8 +1,9 @@
 """The model calls of turns, with their usage and cost; one row for each call.
 
 Rules
-  A call is priced when it is stored, by the price table of that day; its row is written when its turn ends, in whatever
-  way, or later. The row holds no words. When its turn is forgotten, the row loses its turn and its time of day at once,
+  A call is priced when it is stored, by the price table of that day; its row is written when the progress of its turn
+  is saved with it, at the latest when the turn ends, in whatever way. It counts for the day on which it began. The row
+  holds no words. When its turn is forgotten, the row loses its turn and its time of day at once,
   and its channel when a call is stored after its day is over; the person stays. So forgetting resets no budget, neither
   a person's nor a channel's.
 """
@@ -106,6 +107,12 @@ _COUNTS: Final = (*TOKENS, "bytes_up")
 
 # Statements are built once: building one takes longer than running it.
 _NEW_CALLS: Final = sa.insert(model_call)
+_CHARGED: Final = sa.select(turn.c.charged).where(
+    turn.c.id == sa.bindparam("charged_turn"), turn.c.epoch == sa.bindparam("charged_epoch")
+)
+_SET_CHARGED: Final = (
+    sa.update(turn).where(turn.c.id == sa.bindparam("charged_turn")).values(charged=sa.bindparam("calls"))
+)
 _FORGET_CHANNELS: Final = (
     sa.update(model_call)
     .where(model_call.c.turn.is_(None), model_call.c.channel != "", model_call.c.day < sa.bindparam("today"))
@@ -122,11 +129,21 @@ def record(
     channel: str,
     now: datetime,
     kind: str = TURN,
+    known: int = 0,
 ) -> None:
-    shared = {"turn": turn, "person": person, "channel": channel, "day": now.date(), "kind": kind}
+    """`known`: how many calls of the turn were stored before these."""
+    shared = {"turn": turn, "person": person, "channel": channel, "kind": kind}
     values = [
-        {**shared, "number": number, "model": call.model, "cost": cost(call), **asdict(call.usage), **_timing(call)}
-        for number, call in enumerate(calls, 1)
+        {
+            **shared,
+            "number": number,
+            "day": (now if call.timing is None else call.timing.began).date(),
+            "model": call.model,
+            "cost": cost(call),
+            **asdict(call.usage),
+            **_timing(call),
+        }
+        for number, call in enumerate(calls, known + 1)
     ]
     if values:
         connection.execute(_NEW_CALLS, values)
@@ -144,22 +161,37 @@ def charge(
     record(connection, calls, turn=None, person=person, channel=where, now=now, kind=kind)
 
 
+def charge_claim(connection: sa.Connection, claim: Claim, calls: Sequence[ModelCall], now: datetime) -> None:
+    """Store those of the claimed turn's model calls that are not stored yet. `calls`: all of its progress."""
+    known = connection.execute(
+        _CHARGED, {"charged_turn": claim.turn, "charged_epoch": claim.epoch}
+    ).scalar_one_or_none()
+    if known is None or known >= len(calls):  # the claim is lost, or there are none
+        return
+    asked = claim.incoming
+    new, who = calls[known:], asked.person.id
+    record(connection, new, turn=claim.turn, person=who, channel=asked.channel, now=now, known=known)
+    connection.execute(_SET_CHARGED, {"charged_turn": claim.turn, "calls": len(calls)})
+
+
 def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
     """Store these model calls, or else those saved in the progress, before the claimed turn loses its progress."""
-    asked = claim.incoming
     if calls:
-        record(connection, calls, turn=claim.turn, person=asked.person.id, channel=asked.channel, now=now)
+        charge_claim(connection, claim, calls, now)
+        connection.execute(_SET_CHARGED, {"charged_turn": claim.turn, "calls": 0})
     else:
         settle(connection, turn.c.id == claim.turn, now)
 
 
 def settle(connection: sa.Connection, lost: sa.ColumnElement[bool], now: datetime) -> None:
     """Store the model calls saved in these turns' progress, before they lose it and their workers the claims."""
-    with_progress = sa.select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(
+    with_progress = sa.select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress, turn.c.charged).where(
         lost, turn.c.progress != ""
     )
-    for id_, who, channel, progress in connection.execute(with_progress).all():
-        record(connection, progress_calls(progress), turn=id_, person=who, channel=channel, now=now)
+    for id_, who, channel, progress, known in connection.execute(with_progress).all():
+        calls = progress_calls(progress)[known:]
+        record(connection, calls, turn=id_, person=who, channel=channel, now=now, known=known)
+        connection.execute(_SET_CHARGED, {"charged_turn": id_, "calls": 0})
 
 
 def detach(connection: sa.Connection, turns: sa.SelectBase, now: datetime) -> None:

@@ -42,7 +42,6 @@ from agent.outgoing import (
 from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
 from agent.stored_messages import Author
 from agent.turn_records import Closing
-from store import preferences
 from store.databases.database import SqlStore, StorableText, UtcDateTime, after_commit, in_order, reads, writes
 from store.job_queue import due_topic, job
 from store.json_columns import json_text
@@ -252,19 +251,12 @@ def consent_asked(
     _add(connection, rows, happened, until - CONSENT_TIME)
 
 
-NEAR: Final = "budget.near"  # The preference with the day for which a budget's event was stored
-
-
 def budget_near(connection: sa.Connection, near: NearBudget, now: datetime) -> None:
+    """Called once for each budget and day."""
     place = frozenset({near.source, f"{near.source}:{near.id}", near.id})
     rows = [row for row in _subscriptions(connection) if row.wants(OutgoingEvent.BUDGET_NEAR, place)]
     if not rows:
         return
-    name, day = f"{NEAR} {near.source}".strip(), now.date().isoformat()
-    in_order(connection, f"{near.owner} {name}")
-    if preferences.chosen(connection, near.owner).get(name) == day:
-        return
-    preferences.choose(connection, near.owner, name, day)
     data: JsonObject = {
         "whose": near.whose,
         "id": near.id,
@@ -462,7 +454,6 @@ def words(connection: sa.Connection, number: int) -> TurnWords | None:
 
 class SqlOutbox(SqlStore):
     next = reads(next_delivery)
-    budget_near = writes(budget_near)
     delivered = writes(delivered)
     attempted = writes(attempted)
     give_up = writes(give_up)

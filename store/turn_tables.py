@@ -80,6 +80,8 @@ class TurnRow(TableRow, table=True):
     given_documents: str = Field(sa_type=StorableText, default="[]", sa_column_kwargs={"server_default": "[]"})
     erased_sources: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     """How many messages and facts of its context were erased since; their ids are no longer in the lists above."""
+    charged: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """How many model calls of its progress are stored as calls already."""
     ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
 
 

@@ -249,7 +249,7 @@ def test_the_limits_on_the_page_are_those_that_hold_without_a_setting() -> None:
     cells = [row.split(" | ") for row in texts()["docs/access.md"].splitlines() if row.startswith("|")]
     rows = [row for row in cells if len(row) == 3 and row[2].startswith("`COGENCY_") and re.search(r"\d", row[1])]
     told = [
-        (name, float(figure.replace(",", "")) * (NANO if name.endswith("_DOLLARS_PER_DAY") else 1))
+        (name, float(figure.replace(",", "")) * (NANO if "_DOLLARS" in name else 1))
         for _, figures, names in rows
         for name, figure in zip(SETTING.findall(names), re.findall(r"[\d,]*\d", figures), strict=False)
     ]

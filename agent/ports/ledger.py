@@ -4,14 +4,17 @@ The `owner` of a turn is a worker's id. Ids have the forms of `agent.incoming`. 
 StoreError, and StoreUnavailable if the same may work later.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from agent.admission_terms import Terms
+from agent.budget_days import BudgetPause
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.jobs import Job
 from agent.memory.audience import Place
+from agent.messages import ModelCall
 from agent.turn_records import Accepted, Claim, Claiming, Closing, Load, Waiting
 
 
@@ -39,8 +42,17 @@ class TurnLedger(Protocol):
         """Hold the turn until `now` + `lease`."""
         ...
 
-    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
-        """Store the turn's progress, or the pages of its reply. Progress resets the count of attempts."""
+    async def save(
+        self,
+        claim: Claim,
+        *,
+        progress: str | None = None,
+        reply_ref: str | None = None,
+        calls: Sequence[ModelCall] = (),
+    ) -> None:
+        """Store the turn's progress, or the pages of its reply. Progress resets the count of attempts. `calls`: all
+        model calls of the progress, which count toward budgets from now on.
+        """
         ...
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
@@ -89,8 +101,10 @@ class Ledger(TurnLedger, Protocol):
         """Do not count the claim as an attempt; the turn stays held until its lease runs out."""
         ...
 
-    async def put_aside(self, claim: Claim, until: datetime) -> None:
-        """Let an unfinished turn wait for its asker's decision (`Consents`), no longer than until then."""
+    async def put_aside(self, claim: Claim, until: datetime, pause: BudgetPause | None = None) -> None:
+        """Let an unfinished turn wait for its asker's decision (`Consents`), no longer than until then. `pause`: if it
+        waits for a decision about a budget in place of that.
+        """
         ...
 
     async def waits_for_people(self, conversation: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from agent.outgoing import Delivery, FailedDelivery, NearBudget, Subscription, TurnWords
+from agent.outgoing import Delivery, FailedDelivery, Subscription, TurnWords
 
 
 class Outbox(Protocol):
@@ -18,10 +18,6 @@ class Outbox(Protocol):
         """Replace all subscriptions, and schedule a job for each key with waiting deliveries. What waits for other rows
         is deleted. Returns the names of rows that their receivers have disabled.
         """
-        ...
-
-    async def budget_near(self, near: NearBudget, now: datetime) -> None:
-        """Store the event that most of this budget is spent, once a day for each budget."""
         ...
 
     async def next(self, row: str, key: str) -> Delivery | None:

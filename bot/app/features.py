@@ -142,11 +142,12 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     )
     programs = open_api(core, settings.api, services.models, new_secret, new_id, parts.person_posts(settings.acts))
     acts = open_acts(core, settings.acts)
+    extensions = parts.extension_service(settings, core, store)
     listed = (
         conversations.feature(services.models, core.turns, who),
         forgetting.feature,
         connect.feature(core, settings.connect, new_secret),
-        budgets.feature(settings.budgets, parts.budget_service(settings, store)),
+        budgets.feature(settings.budgets, parts.budget_service(settings, store, core.turns.wake), extensions),
         memory.feature,
         files.feature(core, store.conversations, opened.reader),
         plugins.feature(core, parts.plugins_in_use(settings)),
@@ -173,7 +174,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     approvers = ApproverService(
         store.approvals, store.jobs, store.audit, tools_of_all, core.clock, core.turns.wake, core.platforms.approvers
     )
-    approvals = ApprovalService(tools_of_all, opened.policy, core.clock, core.turns.wake, approvers)
+    approvals = ApprovalService(tools_of_all, opened.policy, core.clock, core.turns.wake, approvers, [extensions])
     questions = QuestionService(store.open_questions, core.clock)
     asked = UserQuestions(store.asked_questions, store.consents, core.clock, core.turns.wake)
     tools_service = ToolsService(approvals, questions, asked, opened.servers, core.operates)

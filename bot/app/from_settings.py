@@ -18,6 +18,7 @@ from bot.app import texts as app_texts
 from bot.app.settings import Settings
 from bot.budgets import settings as budget_settings
 from bot.budgets.budgets import Budget, Budgets
+from bot.budgets.gate import ExtensionRules
 from bot.chat.access.acl import AccessKind, AccessRules, Entries
 from bot.chat.access.admission import AdmissionRules, RateLimits
 from bot.chat.access.settings import AccessSettings
@@ -390,6 +391,17 @@ def budgets(settings: Settings) -> Budgets:
         workspace=Budget(settings.budgets.workspace_tokens, settings.budgets.workspace_dollars),
         apps={} if settings.slack.apps is None else _app_budgets(settings, settings.slack.apps),
     )
+
+
+def extension_rules(settings: Settings) -> ExtensionRules:
+    """Return who can extend budgets, and by how much."""
+    access, ours = access_rules(settings.access), settings.budgets
+    return ExtensionRules(ours.extension, ours.approvers, access.operators, access.is_operator)
+
+
+def run_limit(settings: Settings) -> Budget:
+    """Return what one answer may use before its asker is asked."""
+    return Budget(settings.budgets.run_tokens, settings.budgets.run_dollars)
 
 
 def _app_budgets(settings: Settings, file: str) -> dict[str, Budget]:

@@ -22,10 +22,12 @@ from bot.acts.settings import ActMode, ActSettings
 from bot.acts.tools import ACT_TOOLS
 from bot.api.posting import PersonPosts
 from bot.app import texts as app_texts
-from bot.app.from_settings import access_rules, budgets, open_models, policy_file
+from bot.app.from_settings import access_rules, budgets, extension_rules, open_models, policy_file, run_limit
 from bot.app.settings import Settings
 from bot.budgets.budgets import BudgetAllowances
 from bot.budgets.code_time import CodeBudget
+from bot.budgets.extensions import ExtensionService
+from bot.budgets.gate import BudgetGate
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
 from bot.channels.service import PlaceService
@@ -210,13 +212,36 @@ async def open_policy(settings: Settings, store: Store) -> AsyncGenerator[Approv
 
 def budget_allowances(settings: Settings, store: Store) -> BudgetAllowances:
     return BudgetAllowances(
-        budgets(settings), store.spending, store.preferences, CLOCK, on_near=store.outbox.budget_near
+        budgets(settings), store.spending, store.preferences, CLOCK, store.budget_days, settings.budgets.near
     )
 
 
-def budget_service(settings: Settings, store: Store) -> BudgetService:
+def budget_gate(settings: Settings, store: Store, telemetry: Telemetry = SILENT) -> BudgetGate:
+    allowances = budget_allowances(settings, store)
+    return BudgetGate(allowances, extension_rules(settings), run_limit(settings), telemetry)
+
+
+def budget_service(settings: Settings, store: Store, wake: Callable[[], None] = lambda: None) -> BudgetService:
     code = code_budget(settings, store) if settings.python.runs_code else None
-    return BudgetService(access_rules(settings.access), budget_allowances(settings, store), CLOCK, code)
+    return BudgetService(access_rules(settings.access), budget_allowances(settings, store), CLOCK, code, wake)
+
+
+def extension_service(settings: Settings, core: Core, store: Store) -> ExtensionService:
+    return ExtensionService(
+        days=store.budget_days,
+        allowances=budget_allowances(settings, store),
+        rules=extension_rules(settings),
+        run_limit=run_limit(settings),
+        jobs=store.jobs,
+        audit=store.audit,
+        written=store.written_turns,
+        clock=CLOCK,
+        wake=core.turns.wake,
+        platforms=core.platforms.approvers,
+        events=core.platforms.events,
+        alerts=settings.budgets.alerts,
+        telemetry=core.telemetry,
+    )
 
 
 def code_budget(settings: Settings, store: Store) -> CodeBudget:

@@ -52,6 +52,7 @@ from bot.chat.feedback import ReplyFeedback
 from bot.chat.host import Host
 from bot.chat.listen_errors import cannot_listen
 from bot.chat.messages import ReceivedMessages
+from bot.chat.ports import NO_BUDGETS
 from bot.chat.replicas import Replicas
 from bot.chat.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
 from bot.chat.texts.formatting import platform_name
@@ -292,9 +293,9 @@ def build_host(
 ) -> tuple[Host, Core, Features]:
     store, models = opened.store, opened.models
     readers, access = connections.readers, access_rules(settings.access)
-    allowances = parts.budget_allowances(settings, store)
+    budget_gate = parts.budget_gate(settings, store, telemetry)
     rules, replicas = gate_rules(settings.access), connections.replicas
-    admission = AdmissionControl(rules, ChannelEffects(store.preferences), allowances, parts.CLOCK, replicas)
+    admission = AdmissionControl(rules, ChannelEffects(store.preferences), budget_gate, parts.CLOCK, replicas)
     model_service = ModelService(models, store.preferences, access)
     deduplication = Deduplicator(store.preferences)
     ambient = parts.ambient_service(settings, store, models, admission, deduplication.claim_once)
@@ -534,6 +535,7 @@ async def open_terminal_parts(
             learning_model=models.learning_model,
             operates=person.id.__eq__,
             tool_timeout_s=settings.tools.timeout_s,
+            budgets=parts.budget_gate(settings, store) if stays else NO_BUDGETS,
         )
         deleted = set[str]()
         memories = replace(parts.memory_service(store), operates=person.id.__eq__, deleted=deleted.add)

@@ -1,24 +1,26 @@
 """What people may spend in a day, in tokens and in money.
 
 Rules. A day is one of UTC, so that all budgets start again at the same moment; people read it in their own time zone.
-Connected accounts have one budget: what they spend together counts against the limit of the one that asks. Spending is
-known once a turn has ended, so turns that run when a budget is reached can exceed it. Calls without a price count in
-tokens only.
+Connected accounts have one budget: what they spend together counts against the limit of the one that asks. A call of a
+model counts once it is over, so a budget is exceeded by no more than the calls that run when it is reached. Calls
+without a price count in tokens only.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final
 
 from cachetools import LRUCache
 
 from agent.admission_terms import Whose
+from agent.budget_days import BudgetDay, BudgetRef, Extension
 from agent.errors import StoreError
 from agent.incoming import Incoming, person_source
 from agent.messages import ModelCall
 from agent.outgoing import NearBudget
+from agent.ports.budget_days import BudgetDays
 from agent.ports.clock import Clock
 from agent.ports.preferences import Preferences
 from agent.ports.spending import Spending
@@ -96,7 +98,15 @@ def exceeded(spent: Spent, budget: Budget) -> str | None:
     return None
 
 
-NEAR: Final = 0.8  # The share of a budget that is worth a word to those who could raise it
+DEFAULT_NEAR: Final = 80  # The percent of a budget that are worth a word to those who could raise it
+
+
+def extended(budget: Budget, percent: int) -> Budget:
+    """Return the budget with so many percent more."""
+    tokens, amount = (
+        None if limit is None else limit + limit * percent // 100 for limit in (budget.tokens, budget.money)
+    )
+    return Budget(tokens, None if amount is None else Money(amount))
 
 
 def share(spent: Spent, budget: Budget) -> float:
@@ -179,13 +189,14 @@ class BudgetAccount:
 
 @dataclass(slots=True)
 class BudgetAllowances:
-    """`on_near`: receives a budget of which NEAR is spent, at least once a day; None: nobody hears of it."""
+    """`days`: remembers warnings and extensions; None: there are none. `near`: the percent at which to warn."""
 
     usual: Budgets
     spending: Spending
     preferences: Preferences
     clock: Clock
-    on_near: Callable[[NearBudget, datetime], Awaitable[None]] | None = None
+    days: BudgetDays | None = None
+    near: int = DEFAULT_NEAR
     _told: LRUCache[tuple[BudgetAccount, datetime], bool] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
     _apps: ExpiringCache[Mapping[str, str]] = field(init=False)
     _connected: ExpiringCache[tuple[str, ...]] = field(init=False)
@@ -203,13 +214,7 @@ class BudgetAllowances:
         `calls`: the turn's calls so far, which are not recorded yet. Raises StoreError.
         """
         person, now, uncounted = incoming.person, self.clock.now(), Spent.on(calls)
-        accounts = (
-            BudgetAccount(Whose.PERSON, person.id),
-            BudgetAccount(Whose.CHANNEL, incoming.channel, person_source(person.id)),
-            BudgetAccount(Whose.WORKSPACE, person_source(person.id)),
-            BudgetAccount(Whose.EVERYONE),
-        )
-        for account in accounts:
+        for account in drawn_on(incoming):
             sentence = await self.used_up(account, now, person.time_zone, uncounted)
             if sentence is not None:
                 return sentence
@@ -235,18 +240,40 @@ class BudgetAllowances:
         if usual == UNLIMITED:
             return None
         spent = await self.spent(account, now) + uncounted
-        await self._tell_if_near(account, spent, usual, now)
         if exceeded(spent, usual) is None:
             return None
-        return over_budget(spent, await self.agreed(account), account.whose, now, zone)
+        return over_budget(spent, await self.limit_today(account, now), account.whose, now, zone)
 
-    async def _tell_if_near(self, account: BudgetAccount, spent: Spent, usual: Budget, now: datetime) -> None:
-        resets = midnight(now)
-        if self.on_near is None or share(spent, usual) < NEAR or (account, resets) in self._told:
-            return
+    async def limit_today(self, account: BudgetAccount, now: datetime) -> Budget:
+        """Return the budget with changes by `/budget` and today's extension. Raises StoreError."""
         agreed = await self.agreed(account)
-        if (spent_share := share(spent, agreed)) < NEAR:
-            return
+        given = [day.percent for day in await self.days_of(account, now) if day.extension is Extension.GIVEN]
+        return extended(agreed, max(given)) if given else agreed
+
+    async def days_of(self, account: BudgetAccount, now: datetime) -> Sequence[BudgetDay]:
+        """Return the rows of the budget today; several if accounts were connected since. Raises StoreError."""
+        if self.days is None:
+            return ()
+        people = await self.accounts_of(account.id) if account.whose is Whose.PERSON else (account.id,)
+        return await self.days.of([_ref(replace(account, id=each), now) for each in people])
+
+    async def ref(self, account: BudgetAccount, now: datetime) -> BudgetRef:
+        """Return the name of the budget today; connected accounts share one. Raises StoreError."""
+        if account.whose is not Whose.PERSON:
+            return _ref(account, now)
+        shared = _ref(replace(account, id=min(await self.accounts_of(account.id))), now)
+        return replace(_ref(account, now), account=shared.account)
+
+    async def warn_if_near(self, account: BudgetAccount, spent: Spent, usual: Budget, now: datetime, turn: int) -> bool:
+        """Store that the budget is nearly spent, once today; return whether that was new. `usual`: without changes;
+        `turn`: which noticed it.
+        """
+        resets = midnight(now)
+        if self.days is None or 100 * share(spent, usual) < self.near or (account, resets) in self._told:
+            return False
+        agreed = await self.agreed(account)
+        if 100 * (spent_share := share(spent, agreed)) < self.near:
+            return False
         source = person_source(account.id) if account.whose is Whose.PERSON else account.source
         near = NearBudget(
             whose=account.whose,
@@ -260,9 +287,12 @@ class BudgetAllowances:
             dollar_limit=None if agreed.money is None else agreed.money / NANO,
             resets=resets,
         )
+        is_new = False
         with suppress(StoreError):  # the question is answered all the same, and the next one tries again
-            await self.on_near(near, now)
+            if not any(day.near for day in await self.days_of(account, now)):
+                is_new = await self.days.near(await self.ref(account, now), near, turn, now)
             self._told[account, resets] = True
+        return is_new
 
     async def usually(self, account: BudgetAccount) -> Budget:
         """Return the default budget, without changes by `/budget`. Raises StoreError."""
@@ -285,6 +315,13 @@ class BudgetAllowances:
         """Store these changes in place of all earlier ones."""
         for name in NAMES:
             await self.preferences.set(account.owner, name, changes.get(name))
+        if self.days is not None:
+            now = self.clock.now()
+            await self.days.release((await self.ref(account, now)).account, now)
+
+    def refresh(self) -> None:
+        """Let the next look at what was spent see what was stored until then."""
+        self._totals.clear()
 
     async def spent(self, account: BudgetAccount, now: datetime) -> Spent:
         """Return what was spent today. `now` in UTC."""
@@ -319,6 +356,23 @@ class BudgetAllowances:
             )
             cached = self._totals[whose] = (now, today, totals)
         return cached[2]
+
+
+def drawn_on(question: Incoming) -> tuple[BudgetAccount, ...]:
+    """Return whose budgets an answer to this question draws on."""
+    person, source = question.person.id, person_source(question.person.id)
+    return (
+        BudgetAccount(Whose.PERSON, person),
+        BudgetAccount(Whose.CHANNEL, question.channel, source),
+        BudgetAccount(Whose.WORKSPACE, source),
+        BudgetAccount(Whose.EVERYONE),
+    )
+
+
+def _ref(account: BudgetAccount, now: datetime) -> BudgetRef:
+    source = person_source(account.id) if account.whose is Whose.PERSON else account.source
+    name = f"{account.owner} {account.source}".strip()
+    return BudgetRef(now.date(), name, account.whose, account.id, source)
 
 
 @dataclass(frozen=True, slots=True)

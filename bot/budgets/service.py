@@ -1,6 +1,7 @@
 """Shows and changes budgets."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
@@ -123,6 +124,8 @@ class BudgetService:
     clock: Clock
     code: CodeBudget | None = None
     """None where no code runs."""
+    wake: Callable[[], None] = lambda: None
+    """Called when a waiting turn may continue."""
 
     async def code_line(self, person: str) -> str:
         """Return what the person used of their budget of code; "" where no code runs. Raises StoreError."""
@@ -171,6 +174,7 @@ class BudgetService:
                 await self.allowances.change(account, {})
             case _:
                 assert_never(change)
+        self.wake()
         return None
 
     async def _render(self, account: BudgetAccount, *, own: bool) -> str:

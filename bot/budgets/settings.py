@@ -4,7 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from agent.approvers import Approvers
 from agent.spending import NANO, Money
+from bot.budgets.budgets import DEFAULT_NEAR
 from bot.budgets.code_time import DEFAULT_SECONDS
 from bot.budgets.report import FooterStyle
 from bot.settings import parsers
@@ -12,6 +14,10 @@ from bot.settings.declaration import Section, setting
 
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
+TWO_DOLLARS = Money(2 * NANO)
+DEFAULT_EXTENSION: Final = 50  # Percent: enough to finish what waits, and not twice the budget
+OPERATORS: Final = "operators"
+_CHANNEL: Final = re.compile(r"(slack:[A-Z0-9]+:[A-Z0-9]+|discord:\d{1,20})", re.ASCII)
 _DOLLARS: Final = re.compile(r"\d{1,7}(\.\d{1,2})?", re.ASCII)
 
 
@@ -21,6 +27,29 @@ def dollars(value: str) -> Money | None:
         raise ValueError("must be an amount in US dollars without a dollar sign, as in 5 or 2.50 (0 for no limit)")
     whole_, _, cents = value.partition(".")
     return Money((int(whole_) * 100 + int(cents.ljust(2, "0"))) * (NANO // 100)) or None
+
+
+def approvers_of_setting(value: str) -> Approvers | None:
+    """Parse who may extend a budget; None for operators. Raises ValueError."""
+    if value.casefold() == OPERATORS:
+        return None
+    found = Approvers.read(value)
+    if found is None or found.needed > 1:
+        raise ValueError(
+            "must be operators, manager, admin, channel-manager, role:ID, or a person's ID, as in slack:T0123:U0123"
+        )
+    return found
+
+
+def in_words(approvers: Approvers | None) -> str:
+    return OPERATORS if approvers is None else str(approvers)
+
+
+def channel_of_setting(value: str) -> str:
+    """Parse the id of a channel. Raises ValueError."""
+    if value and _CHANNEL.fullmatch(value) is None:
+        raise ValueError("must be a channel's ID, as in slack:T0123:C0123 or discord:1234567890")
+    return value
 
 
 def in_dollars(money: Money | None) -> str:
@@ -120,3 +149,61 @@ class BudgetSettings:
         write=in_dollars,
     )
     """A mistake costs no more than this before an operator looks at it."""
+    near: int = setting(
+        "COGENCY_BUDGET_WARNING_PERCENT",
+        parsers.whole(1, 99),
+        DEFAULT_NEAR,
+        section=Section.ACCESS,
+        description=(
+            "When this share of a daily budget is used, the bot writes to the person, a channel's managers, or the "
+            "operators once a day."
+        ),
+    )
+    extension: int = setting(
+        "COGENCY_BUDGET_EXTENSION_PERCENT",
+        parsers.whole(0, 1_000),
+        DEFAULT_EXTENSION,
+        section=Section.ACCESS,
+        description=(
+            "When a budget is used up, answers wait, and an approver can extend the budget by this share, once a day. "
+            "Without an approver or with 0, the bot refuses questions until the next day."
+        ),
+    )
+    approvers: Approvers | None = setting(
+        "COGENCY_BUDGET_APPROVERS",
+        approvers_of_setting,
+        None,
+        section=Section.ACCESS,
+        description=(
+            "Who can extend a budget: operators, manager, admin, channel-manager, role:ID, or a person's ID. The first "
+            "decision counts."
+        ),
+        example="manager",
+        write=in_words,
+    )
+    """Operators set the budgets, so by default they extend them."""
+    alerts: str = setting(
+        "COGENCY_BUDGET_ALERTS",
+        channel_of_setting,
+        "",
+        section=Section.ACCESS,
+        description="The channel where the bot posts when a budget is nearly or completely used up.",
+        example="slack:T0123:C0123",
+    )
+    run_tokens: int | None = setting(
+        "COGENCY_RUN_TOKENS",
+        parsers.limit(10**12),
+        None,
+        section=Section.ACCESS,
+        description="Before one answer or long work uses more tokens than this, the bot asks its asker.",
+        example="0",
+    )
+    run_dollars: Money | None = setting(
+        "COGENCY_RUN_DOLLARS",
+        dollars,
+        TWO_DOLLARS,
+        section=Section.ACCESS,
+        description="Before one answer or long work costs more US dollars than this, the bot asks its asker.",
+        write=in_dollars,
+    )
+    """Many times a usual answer; only long work reaches it."""

@@ -10,6 +10,31 @@ WHO_USED = {
     Whose.WORKSPACE: "This workspace has",
     Whose.EVERYONE: "Everyone together has",
 }
+WHOSE = {
+    Whose.PERSON: "your",
+    Whose.CHANNEL: "this channel's",
+    Whose.WORKSPACE: "this workspace's",
+    Whose.EVERYONE: "everyone's",
+}
+NEXT_EXCEEDS = "My next step would probably exceed {whose} budget of {limit} for today, which resets at {moment}."
+STOPPED_EARLY = "I stopped early. {why}"
+EXTENSION_ASKED = "I asked {who} to extend it for today, and will continue as soon as they do."
+APPROVING = {"": "an operator", "others": "the people who can extend it"}
+OR_END = "If nobody decides by {moment}, I will stop."
+OR_RESET = "Otherwise, I will continue when it resets."
+NOT_EXTENDED = {
+    "GIVEN": "It was extended once today, and cannot be extended again.",
+    "REFUSED": "The request to extend it was declined.",
+    "UNASKED": "Nobody could be asked to extend it.",
+}
+NOT_EXTENDED_IN_TIME = "Nobody extended it in time."
+RUN_LIMIT = (
+    "This answer has used {used} so far, and its next step would probably exceed the limit of {limit} for one answer."
+)
+RUN_ASKED = (
+    "{why} Only the person who asked can let me continue. If they have not decided by {moment}, I will finish with "
+    "what I know."
+)
 CODE_USED = (
     "The person who asked has used today's budget of {limit} for Python code. It resets at midnight UTC; see `/usage`."
 )
@@ -51,3 +76,57 @@ NO_FORECAST = "It is too early to estimate what today and this month will cost."
 ABOUT = "about {amount}"
 AT_LEAST = "at least {amount}"
 HOME_USAGE = "Your usage and budget"
+
+# What people are written about a budget, and what they decide.
+SHARED = {
+    Whose.CHANNEL: "This channel's budget",
+    Whose.WORKSPACE: "The workspace's budget",
+    Whose.EVERYONE: "Everyone's shared budget",
+}
+OF_PERSON = "{name}'s budget"
+YOUR_BUDGET = "Your budget"
+CHANNEL_OF = "The budget of the channel where {name} asked"
+NEAR = "{whose} for today is {percent}% used: {spent} so far. It resets at {moment}."
+NEAR_NEXT = "When it is used up, answers wait until someone extends it for today."
+NEAR_ENDS = "When it is used up, I stop answering until then."
+LIMIT_REACHED = "{whose} for today is used up. I asked {who} to extend it by {percent}%."
+REQUEST = "{whose} for today is used up: {spent}. Answers wait until someone extends it."
+REQUEST_EXTENDS = (
+    "If you extend it, it is {percent}% higher until {moment}. This is possible once a day. If you decline, the "
+    "answers that wait end."
+)
+OPEN_QUESTION = "[Open the question]({link})"
+SHOW_BUDGET = "Show my usage"
+EXTEND = "Extend for today"
+DECLINE = "Decline"
+CONTINUE = "Continue"
+FINISH = "Finish now"
+REQUEST_ENDED = {
+    "GIVEN": "{whose} was extended by {percent}% for today. {person} decided that.",
+    "REFUSED": "{whose} was not extended today. {person} decided that.",
+    "OVER": "{whose} was not extended. The day is over.",
+}
+SOMEBODY = "Someone"
+DECIDED = {
+    "GIVEN": "The budget is extended for today. The answers that waited continue.",
+    "REFUSED": "The budget is not extended. The answers that waited end.",
+}
+NOT_DECIDED = {
+    "GIVEN_BEFORE": "Someone already extended this budget. It can be extended once a day.",
+    "REFUSED_BEFORE": "Someone already declined to extend this budget.",
+    "NOT_THEIRS": "Only the person who asked can decide about this answer.",
+    "OVER": "Nothing waits for this any more.",
+}
+RUN_DECIDED = {True: "The answer continues.", False: "The answer ends with what I know."}
+NOT_AN_APPROVER = "Only {who} can extend this budget."
+NOT_YOUR_OWN = "You cannot extend your own budget."
+APPROVERS_UNKNOWN = "I could not check whether you can extend this budget. Please try again."
+WHO_EXTENDS = {"": "operators", "others": "the people whom the operator has named"}
+WAITS_FOR_EXTENSION = "This answer waits until someone extends the budget. Only {who} can do that."
+RUN_WAITS = (
+    "This answer has reached the limit of {limit} for one answer, and waits for your decision. If you continue it, I "
+    "will ask again after as much."
+)
+SPENT_OF = "{spent} of {limit}"
+TODAY_SO_FAR = "Your usage today (UTC): {spent}."
+NOT_CONNECTED = "The platform is not connected."

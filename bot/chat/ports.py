@@ -8,7 +8,9 @@ from agent.context import Persona
 from agent.incoming import Incoming
 from agent.messages import ModelCall
 from agent.ports.tools import Asker
+from agent.turn import EndDue, PauseDue
 from bot.chat.askers import Requester
+from bot.chat.panels import Panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,36 @@ class BudgetChecks(Protocol):
     async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
         """Return None while every budget that this message draws on has something left; else a sentence for its author.
 
-        `calls`: the turn's calls so far, which are not recorded yet. Raises StoreError.
+        `calls`: calls of its turn that are not stored yet. Raises StoreError.
+        """
+        ...
+
+    async def budget_refusal(self, incoming: Incoming) -> str | None:
+        """Return why this message is not accepted: a budget is used up, and nobody can extend it now. None if it is
+        accepted, and perhaps waits. Raises StoreError.
+        """
+        ...
+
+    async def held(
+        self, question: Incoming, turn: int, calls: Sequence[ModelCall], *, waits: bool
+    ) -> PauseDue | EndDue | None:
+        """Return how budgets hold the turn back before its next call of a model; None if it may continue.
+
+        `calls`: all of the turn's, which are stored. `waits`: whether it can wait for a person. Raises StoreError.
+        """
+        ...
+
+    async def ended(self, question: Incoming, turn: int) -> None:
+        """Notice what the turn has spent, once that is stored."""
+        ...
+
+
+class WaitingDecisions(Protocol):
+    """What turns wait for beside tool calls, and people decide about with the same buttons."""
+
+    async def answer(self, person: str, words: str) -> Panel | None:
+        """Return the answer to a press with these words, or to the command without any; None if they are about
+        something else. Raises StoreError.
         """
         ...
 
@@ -102,6 +133,21 @@ class ChannelRules(Protocol):
 class NoBudgets:
     async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:  # noqa: ARG002 -- a port's
         return None
+
+    async def budget_refusal(self, incoming: Incoming) -> str | None:  # noqa: ARG002 -- a port's
+        return None
+
+    async def held(
+        self,
+        question: Incoming,  # noqa: ARG002 -- a port's
+        turn: int,  # noqa: ARG002 -- a port's
+        calls: Sequence[ModelCall],  # noqa: ARG002 -- a port's
+        *,
+        waits: bool,  # noqa: ARG002 -- a port's
+    ) -> PauseDue | EndDue | None:
+        return None
+
+    async def ended(self, question: Incoming, turn: int) -> None: ...
 
 
 NO_BUDGETS: Final = NoBudgets()

@@ -194,6 +194,25 @@ class WebhookSent:
     end: WebhookEnd
 
 
+class BudgetMark(StrEnum):
+    """What happened to a budget."""
+
+    NEAR = "near"
+    """People are warned that it is nearly used up."""
+    WAITS = "waits"
+    """A turn waits for a decision about it."""
+    EXTENDED = "extended"
+    DECLINED = "declined"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSeen:
+    """`budget`: the value of `agent.admission_terms.Whose`, or "turn" for the limit of one turn."""
+
+    budget: str
+    mark: BudgetMark
+
+
 @dataclass(frozen=True, slots=True)
 class StoreSeen:
     """`load`: of all processes; `late_s`: how long the first due job of each kind has been waiting."""
@@ -276,6 +295,7 @@ TelemetryEvent: TypeAlias = (
     | Recalled
     | JobOver
     | WebhookSent
+    | BudgetSeen
     | StoreSeen
     | RateLimited
     | RequestHandled

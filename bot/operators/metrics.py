@@ -23,6 +23,7 @@ from agent.ports.clock import Clock
 from agent.spending import NANO, cost
 from bot.chat.telemetry import (
     AgentReported,
+    BudgetSeen,
     Charged,
     ConnectionClosed,
     ConnectionOpened,
@@ -145,6 +146,7 @@ class Metrics:
         self._lag = gauge("job_lag_seconds", "job")
         self._lost = counter("leases_lost", "of")
         self._webhooks = counter("webhooks_sent", "webhook", "outcome")
+        self._budgets = counter("budget_events", "budget", "event")
         self._opened = counter("sockets_opened", "platform")
         self._taken = counter("shards_taken", "platform", "how")
         self._shards = gauge("shard_held", "platform", "shard")
@@ -180,6 +182,8 @@ class Metrics:
                 self._job_over(event)
             case StoreSeen():
                 self._store_seen(event)
+            case BudgetSeen(budget, mark):
+                self._budgets.labels(budget, mark).inc()
             case RateLimited() | RequestHandled() | WebhookSent():
                 self._exchanged(event)
             case ConnectionOpened() | ConnectionClosed() | ShardTaken() | ShardLeft():

@@ -231,6 +231,10 @@ METRICS: Final[Mapping[str, str]] = {
         "How long the oldest due job of each kind has waited. For learning, this shows how far it is behind."
     ),
     "leases_lost": "Turns and jobs that another process took over.",
+    "budget_events": (
+        "Warnings about budgets (near), turns that wait for a decision about one (waits), and decisions: extended or "
+        "declined."
+    ),
     "webhooks_sent": (
         "Attempts to deliver outgoing webhooks, by outcome: delivered, failed (the bot tries again), given_up or "
         "disabled."

@@ -16,7 +16,7 @@ def feature(core: Core, *, offers_work: bool) -> Feature:
     """`offers_work`: whether a model may begin long work, which goes on beside the conversation."""
     schedules, timeout_s = core.store.schedules, core.tool_timeout_s
     service = ScheduleService(schedules, core.store.preferences, core.clock, core.operates)
-    work = LongWork(schedules, core.platforms.schedules, core.clock, core.budgets.budget_left)
+    work = LongWork(schedules, core.platforms.schedules, core.clock)
     return Feature(
         name="schedules",
         commands=bound_commands(service),

@@ -138,7 +138,6 @@ LAPSE_LINE_HOW = f"{LAPSES} with `/schedules resume {{id}}`, or end it with `/sc
 HOW_TO_GO_ON = "To run it for another six months, resume it: `/schedules resume {id}`."
 SCHEDULE_ENDED = "Your scheduled task “{words}” has ended and will not run again. {why}"
 SCHEDULE_OVER_BUDGET = "Your scheduled task “{words}” did not run: {why} You get this notice at most once a day."
-WORK_OVER_BUDGET = "I stopped early. This is what I have so far. {why}"
 WORK_TOO_LONG = (
     "I stopped early, because I reached the limit of {minutes} minutes for one task. This is what I have so far."
 )

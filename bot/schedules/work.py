@@ -5,7 +5,7 @@ it ends with what it has written, and only that person is notified.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -15,7 +15,6 @@ from cachetools import LRUCache
 from agent.errors import CogencyError, StoreError
 from agent.events import Outcome
 from agent.incoming import Incoming
-from agent.messages import ModelCall
 from agent.ports.clock import Clock
 from agent.progress import Progress
 from agent.protocol.render import excerpt
@@ -36,18 +35,13 @@ ASK_AGAIN_S: Final = 60.0  # Between two checks whether its person may still run
 CACHED_CHECKS: Final = 256  # Pieces of work whose last check is remembered
 
 
-async def unlimited_budget(incoming: Incoming, calls: Sequence[ModelCall]) -> str | None:  # noqa: ARG001 -- nothing to count
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class LongWork:
-    """`platforms`: see `Scheduler`. `budget_left`: returns why nothing more may be spent after these calls, or None."""
+    """`platforms`: see `Scheduler`."""
 
     schedules: Schedules
     platforms: Mapping[str, SchedulePlatform]
     clock: Clock
-    budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] = unlimited_budget
     _allowed: LRUCache[str, float] = field(default_factory=lambda: LRUCache(CACHED_CHECKS))
 
     async def end_due(self, question: Incoming, progress: Progress) -> EndDue | None:
@@ -58,10 +52,8 @@ class LongWork:
         if worked_for(starts, self.clock.now()) >= WORK_TIME:
             return EndDue(schedule_texts.WORK_TOO_LONG.format(minutes=int(WORK_TIME.total_seconds() / 60)))
         results = (result for step in progress.steps for result in step.results if result is not None)
-        if sum(len(result.content) for result in results) >= WORK_CHARS:
-            return EndDue(schedule_texts.WORK_TOO_MUCH)
-        spent = await self.budget_left(question, progress.calls)
-        return None if spent is None else EndDue(schedule_texts.WORK_OVER_BUDGET.format(why=spent))
+        is_too_much = sum(len(result.content) for result in results) >= WORK_CHARS
+        return EndDue(schedule_texts.WORK_TOO_MUCH) if is_too_much else None
 
     async def ended(self, question: Incoming, closing: Closing) -> Incoming | None:
         """Return the message at its end: a direct one if its person may no longer run it; in its place if they asked to

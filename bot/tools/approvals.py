@@ -54,6 +54,7 @@ from agent.turn_records import Claim
 from bot.chat.audit import policy_change
 from bot.chat.logs import severity
 from bot.chat.panels import TYPED_NO, TYPED_YES, Panel, PanelAction
+from bot.chat.ports import WaitingDecisions
 from bot.chat.texts.formatting import counted, literal, shortened
 from bot.tools import texts as tool_texts
 from bot.tools.approvers import ALLOW, REFUSE, ApproverService, rule_words
@@ -388,11 +389,16 @@ class ApprovalService:
     clock: Clock
     wake: Callable[[], None]
     approvers: ApproverService
+    others: Sequence[WaitingDecisions] = ()
+    """What else turns wait for, and people decide about with the same buttons."""
 
     async def answer(self, asker: Asker, words: str, *, operates: bool = False) -> Panel:
         """Return the answer to `/tools` with these words, shown to the asker alone. `operates`: whether the asker is an
         operator. Raises StoreError.
         """
+        for other in self.others:
+            if (panel := await other.answer(asker.person.id, words)) is not None:
+                return panel
         await self.toolbox.servers.prepare(asker)
         match " ".join(words.split()).split(" ", 1):
             case [word, name] if (word := word.lower()) in DECISIONS:

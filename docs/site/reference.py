@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from agent.budget_days import KEPT as KEPT_DAYS
 from agent.machine import SystemClock
 from agent.outgoing import FAILED_KEPT, TRIED_FOR
 from agent.ports.saved_files import IDLE
@@ -493,6 +494,17 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
                 "counts toward budgets"
             ),
         ),
+        "budget_day": Stored(
+            "that a budget was nearly used up or extended on a day: whose budget, what was spent, who decided",
+            f"for {KEPT_DAYS.days} days",
+            Fate.STAYS,
+            "It counts toward budgets. The bot removes who decided",
+        ),
+        "budget_message": Stored(
+            "who got a warning or a request about a budget, and the platform's IDs of the message",
+            f"for {KEPT_DAYS.days} days",
+        ),
+        "budget_pause": Stored("until when an answer waits for a budget", "as long as the answer is not complete"),
         "act_count": Stored(
             "how often the bot posted, reacted or pinned for a person, and in a channel, on a day",
             "permanently",

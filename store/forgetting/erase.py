@@ -23,8 +23,9 @@ from agent.memory.documents import SHARING
 from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, ShownPage, ShownReply
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
-from store import job_queue, model_calls, outbox, row_mapping, tool_calls
+from store import budget_days, job_queue, model_calls, outbox, row_mapping, tool_calls
 from store.api_tokens import api_token
+from store.budget_tables import budget_pause
 from store.databases.database import is_postgresql
 from store.erased_ids import ErasedIds, erased
 from store.file_tables import saved_file
@@ -174,6 +175,7 @@ def restart_open_turns(connection: Connection, doomed: ErasureSet, texts: Collec
         if sources & doomed.messages.keys() or holds_any(strings_in(progress), texts):
             values = row_mapping.restarted(turn.c.epoch + 1)
             drop(connection, consent.c.turn, [turn_id])
+            drop(connection, budget_pause.c.turn, [turn_id])
             approvals.withdraw(connection, approval.c.turn == turn_id, now)
             tool_calls.drop_arguments(connection, tool_call.c.turn == turn_id)
             model_calls.settle(connection, turn.c.id == turn_id, now)
@@ -442,7 +444,7 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
     counts["workspaces"] = drop(connection, workspace.c.task_id, doomed.turns)
     turns = {item.turn for item in doomed.messages.values() if item.author == Author.BOT} | doomed.turns
     counts["actions"] += drop(connection, action_record.c.turn, turns)
-    for table in (page, poll_vote, poll, verdict, feedback, consent, open_question):
+    for table in (page, poll_vote, poll, verdict, feedback, consent, open_question, budget_pause):
         drop(connection, table.c.turn, turns)
     for where in in_batches(approval.c.turn, turns):
         approvals.withdraw(connection, where, now)
@@ -545,6 +547,7 @@ def _drop_people(
         connection.execute(delete(feedback).where(feedback.c.person == who))
         connection.execute(update(feedback).where(feedback.c.owner == who).values(owner=""))
         approvals.drop_person(connection, who, now)
+        budget_days.drop_person(connection, who, now)
         connection.execute(delete(poll_vote).where(poll_vote.c.person == who))
         tool_calls.drop_person(connection, who, erased_ids.of_person(who))
         outbox.drop_person(connection, who)

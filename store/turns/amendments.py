@@ -36,6 +36,7 @@ from agent.schedules.definitions import ScheduleKind, ScheduleState
 from agent.stored_messages import Author
 from agent.turn_records import Claim
 from store import job_queue, model_calls, row_mapping, tool_calls
+from store.budget_tables import budget_pause
 from store.channels import asked_for_schedule, in_channel
 from store.databases.database import storable
 from store.json_columns import is_withdrawn, mark_withdrawn
@@ -137,7 +138,8 @@ def _restart_put_aside(
 ) -> tuple[int, int, str] | None:
     """Restart a turn that waits for its asker, and return the same as `_find_waiting`; None if a call of it has run."""
     edited = _posted(source, channel, message_id)
-    aside = and_(turn.c.state == WAITING, turn.c.progress != "", turn.c.run_at.is_not(None))
+    begun = or_(turn.c.progress != "", turn.c.reply_ref != "")  # one that waits for a budget may have no progress
+    aside = and_(turn.c.state == WAITING, begun, turn.c.run_at.is_not(None))
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     found = connection.execute(
         select(
@@ -154,7 +156,7 @@ def _restart_put_aside(
     model_calls.settle(connection, turn.c.id == found.id, found.time)
     connection.execute(update(turn).where(turn.c.id == found.id).values(**row_mapping.restarted(found.epoch + 1)))
     tool_calls.drop_arguments(connection, tool_call.c.turn == found.id)
-    for column in (workspace.c.task_id, consent.c.turn):
+    for column in (workspace.c.task_id, consent.c.turn, budget_pause.c.turn):
         connection.execute(delete(column.table).where(column == found.id))
     approvals.withdraw(connection, approval.c.turn == found.id, found.time)
     return found.id, found.asked, found.conversation

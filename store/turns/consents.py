@@ -18,6 +18,7 @@ from agent.messages import Consent
 from agent.progress import decode
 from agent.schedules.long_work import asked_in
 from agent.stored_messages import Author
+from store import budget_days
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads
 from store.message_tables import message
 from store.schema import TableRow, metadata, partial_index
@@ -79,11 +80,13 @@ def decide(
 
 def resume_if_decided(connection: sa.Connection, number: int) -> bool:
     """Let a turn resume now if all of its calls are decided, and its question is answered, or if it was stopped;
-    returns whether it does.
+    returns whether it does. One that waits for a budget does not.
     """
     columns = (turn.c.progress, turn.c.stopping, turn.c.conversation)
     found = connection.execute(sa.select(*columns).where(turn.c.id == number)).one()
     if not found.stopping:
+        if budget_days.is_paused(connection, number):
+            return False
         progress, known = decode(found.progress), decided(connection, number).keys()
         if progress.awaited.keys() - known:
             return False

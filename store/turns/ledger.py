@@ -9,7 +9,7 @@ Rules
   forgotten, gets LeaseLost and has changed nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -19,18 +19,31 @@ from cachetools import LRUCache
 
 from agent import texts
 from agent.admission_terms import Authority, Terms
+from agent.budget_days import BudgetPause
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.jobs import Job
 from agent.memory.audience import NOWHERE, TeamAudience, drawn_from, label, may_flow_from
+from agent.messages import ModelCall
 from agent.repeats import is_repeat, repeats_with
 from agent.schedules.long_work import WORK, asked_in
 from agent.state import SituationSummary, SummaryWords, Workspace
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted, Claim, Claiming, Closing
-from store import model_calls, outbox, row_mapping, saved_files, sharing, summaries, tool_calls, working_sets
+from store import (
+    budget_days,
+    model_calls,
+    outbox,
+    row_mapping,
+    saved_files,
+    sharing,
+    summaries,
+    tool_calls,
+    working_sets,
+)
+from store.budget_tables import budget_pause
 from store.channels import in_channel
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
@@ -186,7 +199,14 @@ def renew(connection: sa.Connection, claim: Claim, now: datetime, lease: timedel
     _write(connection, claim, {"lease_until": now + lease})
 
 
-def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply_ref: str | None) -> bool:
+def save(
+    connection: sa.Connection,
+    claim: Claim,
+    *,
+    progress: str | None,
+    reply_ref: str | None,
+    calls: Sequence[ModelCall] = (),
+) -> bool:
     """Write progress and the reply's reference. Returns False if the progress names a message that was forgotten: then
     the turn waits again, from its start.
 
@@ -198,6 +218,7 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
         _write(connection, claim, row_mapping.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
         connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
+        budget_days.drop_pauses(connection, budget_pause.c.turn == claim.turn)
         approvals.withdraw(connection, approval.c.turn == claim.turn, claim.incoming.time)
         tool_calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
         fact_store.discard_reworded(connection, claim.message)
@@ -207,6 +228,8 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
     values = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
     # Even with nothing to save, check that the claim still holds.
     _write(connection, claim, {k: v for k, v in values.items() if v is not None} or {"epoch": claim.epoch})
+    if calls:
+        model_calls.charge_claim(connection, claim, calls, claim.incoming.time)
     if named.workspace is not None:
         keep_workspace(connection, claim, named.workspace)
     return True
@@ -233,7 +256,8 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     """End the turn; returns its message, in the conversation where the turn now is."""
     model_calls.settle_claim(connection, claim, closing.calls, now)
     _write(connection, claim, row_mapping.ending(closing, now))
-    if claim.epoch > 1:  # a killed process may have left questions
+    if claim.epoch > 1:  # a killed process may have left questions, and a turn that waited has a pause
+        budget_days.drop_pauses(connection, budget_pause.c.turn == claim.turn)
         connection.execute(sa.delete(open_question).where(open_question.c.turn == claim.turn))
     asked = _return_to_conversation(connection, claim)
     drop_workspace(connection, claim.turn)
@@ -347,8 +371,11 @@ def release(connection: sa.Connection, claim: Claim) -> None:
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None}, _DISCOUNT)
 
 
-def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
-    """Let the turn wait until a time; meanwhile it does not block other turns of its conversation."""
+def put_aside(connection: sa.Connection, claim: Claim, until: datetime, pause: BudgetPause | None = None) -> None:
+    """Let the turn wait until a time; meanwhile it does not block other turns of its conversation. `pause`: if it waits
+    for a budget.
+    """
+    budget_days.pause(connection, claim.turn, pause)  # it locks the budget first
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _DISCOUNT)
     # The asker may have decided already, or the turn was stopped.
     if consents.resume_if_decided(connection, claim.turn):
@@ -426,9 +453,16 @@ class SqlLedger(SqlStore):
         """Store the message without a turn to run. For one that was forgotten: `Accepted(0, duplicate=True)`."""
         return await self.accept(incoming, state=DONE)
 
-    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+    async def save(
+        self,
+        claim: Claim,
+        *,
+        progress: str | None = None,
+        reply_ref: str | None = None,
+        calls: Sequence[ModelCall] = (),
+    ) -> None:
         """Store progress or pages. Progress that quotes a message forgotten meanwhile is not: the turn restarts."""
-        if not await self.database.write(save, claim, progress=progress, reply_ref=reply_ref):
+        if not await self.database.write(save, claim, progress=progress, reply_ref=reply_ref, calls=calls):
             raise LeaseLost(f"Turn {claim.turn} starts again because something that it quotes was forgotten.")
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:

@@ -25,6 +25,7 @@ from agent.memory.audience import AudienceKind, Place, label
 from agent.memory.documents import SHARING
 from agent.memory.profile import LEARNING, Partition
 from store import job_queue, model_calls, preferences, row_mapping
+from store.budget_tables import budget_pause
 from store.channels import in_channel
 from store.file_tables import saved_file, saved_file_source
 from store.job_queue import job
@@ -108,6 +109,7 @@ def _restart_turns(connection: Connection, held: ColumnElement[bool], place: Pla
         connection.execute(update(turn).where(same_turn, turn.c.state == state).values(payload=changed, **values))
         connection.execute(delete(workspace).where(workspace.c.task_id == id_))
         connection.execute(delete(consent).where(consent.c.turn == id_))
+        connection.execute(delete(budget_pause).where(budget_pause.c.turn == id_))
         approvals.withdraw(connection, approval.c.turn == id_, now)
         connection.execute(delete(open_question).where(open_question.c.turn == id_))
 

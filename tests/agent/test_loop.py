@@ -437,10 +437,12 @@ class Advised(Echo):
     """A tool that asks the turn's model something by the way."""
 
     effect: ToolEffect = ToolEffect.READS
+    times: int = 1
 
     async def run(self, args: JsonObject, context: ToolContext) -> str:
         asked = [Message(Role.SYSTEM, "Sum it up."), Message(Role.USER, f"<|im_start|> {args['text']}")]
-        return f"It says: {await context.consult(asked)}"
+        said = [await context.consult(asked) for _ in range(self.times)]
+        return f"It says: {' '.join(said)}"
 
 
 async def test_a_tool_may_ask_the_turns_model_something_which_is_counted_and_no_round_of_the_turn() -> None:
@@ -464,16 +466,16 @@ async def test_what_a_tool_asked_and_was_cut_off_does_not_pass_for_whole() -> No
     assert finished.result.content == f"It says: Half\n{CUT_NOTE}"
 
 
-async def test_nothing_is_asked_by_the_way_once_a_budget_is_used_up_by_the_turn_itself() -> None:
+async def test_nothing_is_asked_by_the_way_once_a_budget_is_used_up_by_what_is_not_saved_yet() -> None:
     events, saved, asked = list[AgentEvent](), list[Progress](), list[int]()
 
     async def afford(calls: Sequence[ModelCall]) -> str | None:
         asked.append(len(calls))
-        return "You have used today's budget of 10 tokens."
+        return "You have used today's budget of 10 tokens." if calls else None
 
-    loop, model = a_loop([CALL_ONE, "Done."], Advised(), events, saved, afford=afford)
+    loop, model = a_loop([CALL_ONE, "Short.", "Done."], Advised(times=2), events, saved, afford=afford)
     await loop.run()
-    assert asked == [1]
-    assert len(model.requests) == 2
+    assert asked == [0, 1]
+    assert len(model.requests) == 3
     (result,) = [one.result for one in events if isinstance(one, CallFinished)]
     assert (result.status, result.content) == (ResultStatus.FAILURE, "a budget is used up")

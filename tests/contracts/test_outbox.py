@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import Connection, Engine, event, update
 
 from agent.admission_terms import Whose
+from agent.budget_days import BudgetRef
 from agent.consents import CONSENT_TIME
 from agent.errors import LeaseLost
 from agent.events import Outcome
@@ -434,13 +435,18 @@ def near(whose: Whose, owner: str, id_: str, source: str = "") -> NearBudget:
     )
 
 
+async def noticed(store: Store, told: NearBudget, now: datetime) -> None:
+    budget = BudgetRef(now.date(), f"{told.owner} {told.source}", told.whose, told.id, told.source)
+    await store.budget_days.near(budget, told, 0, now)
+
+
 async def test_a_budget_that_is_nearly_spent_is_an_event_once_a_day(store: Store) -> None:
     await subscribed(store, "crm", events=frozenset({OutgoingEvent.BUDGET_NEAR}))
     of_ann = near(Whose.PERSON, "slack:T1:U1", "slack:T1:U1", "slack:T1")
     for now in (NOW, NOW, NOW + timedelta(days=1)):
-        await store.outbox.budget_near(of_ann, now)
+        await noticed(store, of_ann, now)
     for source in ("slack:T1", "slack:T2"):
-        await store.outbox.budget_near(near(Whose.CHANNEL, "channel:C1", "C1", source), NOW)
+        await noticed(store, near(Whose.CHANNEL, "channel:C1", "C1", source), NOW)
     first, second, *of_channel = await waiting(store, key="budget")
     assert first.data == {
         "whose": "person",
@@ -455,7 +461,7 @@ async def test_a_budget_that_is_nearly_spent_is_an_event_once_a_day(store: Store
     }
     assert second.time - first.time == timedelta(days=1)
     assert [each.data["source"] for each in of_channel] == ["slack:T1", "slack:T2"]
-    await store.outbox.budget_near(of_ann, NOW + timedelta(days=2))
+    await noticed(store, of_ann, NOW + timedelta(days=2))
     await store.forgetting.forget(Everything("slack:T1:U1"), NOW)
     assert await waiting(store, key="budget") == []
 
@@ -463,10 +469,10 @@ async def test_a_budget_that_is_nearly_spent_is_an_event_once_a_day(store: Store
 @pytest.mark.parametrize(("place", "count"), [("slack:T1", 3), ("slack:T1:C1", 1), ("slack:T2", 0)])
 async def test_a_row_of_some_places_hears_of_their_budgets_alone(store: Store, place: str, count: int) -> None:
     await subscribed(store, "crm", places=[place])
-    await store.outbox.budget_near(near(Whose.PERSON, "slack:T1:U1", "slack:T1:U1", "slack:T1"), NOW)
-    await store.outbox.budget_near(near(Whose.CHANNEL, "channel:C1", "C1", "slack:T1"), NOW)
-    await store.outbox.budget_near(near(Whose.WORKSPACE, "workspace:slack:T1", "slack:T1"), NOW)
-    await store.outbox.budget_near(near(Whose.EVERYONE, "everyone", ""), NOW)
+    await noticed(store, near(Whose.PERSON, "slack:T1:U1", "slack:T1:U1", "slack:T1"), NOW)
+    await noticed(store, near(Whose.CHANNEL, "channel:C1", "C1", "slack:T1"), NOW)
+    await noticed(store, near(Whose.WORKSPACE, "workspace:slack:T1", "slack:T1"), NOW)
+    await noticed(store, near(Whose.EVERYONE, "everyone", ""), NOW)
     assert len(await waiting(store, key="budget")) == count
 
 

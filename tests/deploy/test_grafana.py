@@ -14,6 +14,8 @@ from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
 from agent.turn_records import Load
 from bot.chat.telemetry import (
     AgentReported,
+    BudgetMark,
+    BudgetSeen,
     Charged,
     ConnectionOpened,
     HookUsed,
@@ -75,6 +77,7 @@ EVERYTHING: Final[tuple[TelemetryEvent, ...]] = (
     RateLimited("slack"),
     RequestHandled("webhook grafana", RequestEnd.ACCEPTED),
     WebhookSent("crm", WebhookEnd.DELIVERED),
+    BudgetSeen("person", BudgetMark.NEAR),
     ConnectionOpened("slack", 1),
     ShardTaken("discord", 0, orphaned=True),
     SilenceSeen({"slack": 1.0}),

@@ -11,7 +11,8 @@ from agent.ports.tools import Tool
 from agent.ports.transcription import Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.tool_policy import PolicyRow
-from bot.budgets.budgets import Budgets
+from bot.budgets.budgets import UNLIMITED, Budget, Budgets
+from bot.budgets.gate import NO_EXTENSIONS, ExtensionRules
 from bot.chat.messages import ReceivedMessages
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.python.engine import PythonEngine
@@ -59,6 +60,9 @@ def answering_host(
     code: PythonEngine | None = None,
     hooks: Mapping[str, Hook] = NO_HOOKS,
     rows: Sequence[PolicyRow] = (),
+    extensions: ExtensionRules = NO_EXTENSIONS,
+    run: Budget = UNLIMITED,
+    alerts: str = "",
     *,
     explains: bool = False,
 ) -> AnsweringHost:
@@ -76,6 +80,9 @@ def answering_host(
         code=code,
         hooks=hooks,
         rows=rows,
+        extensions=extensions,
+        run=run,
+        alerts=alerts,
         explains=explains,
     )
     received = host.messages

@@ -7,6 +7,7 @@ from agent.machine import new_secret
 from agent.memory.documents import Documents
 from agent.ports.acts import Acts
 from agent.ports.api_tokens import ApiTokens
+from agent.ports.budget_days import BudgetDays
 from agent.ports.clock import Clock
 from agent.ports.consents import Approvals, AskedQuestions, Consents, OpenQuestions
 from agent.ports.conversations import Conversations
@@ -35,6 +36,8 @@ from bot.api.settings import ApiSettings
 from bot.api.tokens import OwnersAudit, TokenService
 from bot.budgets import feature as budgets
 from bot.budgets.budgets import BudgetAllowances, Budgets
+from bot.budgets.extensions import ExtensionService
+from bot.budgets.gate import BudgetGate
 from bot.budgets.service import BudgetService
 from bot.channels import feature as channels
 from bot.channels.ambient import AmbientService
@@ -122,6 +125,8 @@ class Stored(Protocol):
     @property
     def approvals(self) -> Approvals: ...
     @property
+    def budget_days(self) -> BudgetDays: ...
+    @property
     def open_questions(self) -> OpenQuestions: ...
     @property
     def asked_questions(self) -> AskedQuestions: ...
@@ -168,6 +173,7 @@ class ServedHost(Host):
     memories: MemoryService
     schedules: ScheduleService
     approvers: ApproverService
+    extensions: ExtensionService
     forums: ForumService
 
 
@@ -216,13 +222,30 @@ def host_on(
     policy: ApprovalPolicy | None = None,
     model: Provider | None = None,
     models: ModelSwitch | None = None,
-    allowed: Budgets = Budgets(),  # noqa: B008 -- frozen
+    gate: BudgetGate | None = None,
+    alerts: str = "",
 ) -> ServedHost:
     """`model`: selects the overheard messages to answer; None: no message is answered, as with a rehearsal. `models`:
     None is one model that users cannot choose.
     """
     audiences = connections.readers.audiences
-    allowances = BudgetAllowances(allowed, store.spending, store.preferences, clock)
+    if gate is None:
+        gate = BudgetGate(BudgetAllowances(Budgets(), store.spending, store.preferences, clock, store.budget_days))
+    allowances = gate.allowances
+    extensions = ExtensionService(
+        days=store.budget_days,
+        allowances=allowances,
+        rules=gate.rules,
+        run_limit=gate.run,
+        jobs=store.jobs,
+        audit=store.audit,
+        written=store.written_turns,
+        clock=clock,
+        wake=turns.wake,
+        platforms=connections.approvers,
+        events=connections.events,
+        alerts=alerts,
+    )
     policy = policy or ApprovalPolicy(
         store.consents, store.approvals, clock, PolicyTable(store.preferences, store.audit, clock)
     )
@@ -271,7 +294,7 @@ def host_on(
         store.approvals, store.jobs, store.audit, toolbox, clock, turns.wake, connections.approvers
     )
     tools = ToolsService(
-        ApprovalService(toolbox, policy, clock, turns.wake, approvers),
+        ApprovalService(toolbox, policy, clock, turns.wake, approvers, [extensions]),
         questions or QuestionService(store.open_questions, clock),
         asked or UserQuestions(store.asked_questions, policy.consents, clock, turns.wake),
         sign_ins,
@@ -279,7 +302,7 @@ def host_on(
     )
     links = OperatorLinks(store.operator_sessions, clock, new_secret, "http://127.0.0.1:8090")
     health = Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit)
-    admission = AdmissionControl(rules, ChannelEffects(store.preferences), allowances, clock)
+    admission = AdmissionControl(rules, ChannelEffects(store.preferences), gate, clock)
     places = PlaceService(
         preferences=store.preferences,
         audit=store.audit,
@@ -342,6 +365,7 @@ def host_on(
         schedules=schedules,
         approvers=approvers,
         forums=forums,
+        extensions=extensions,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,

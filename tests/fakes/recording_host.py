@@ -17,7 +17,8 @@ from agent.ports.model import Provider
 from agent.providers.scripted import ScriptedProvider
 from agent.stored_messages import Author
 from agent.turn_records import Claiming, Closing
-from bot.budgets.budgets import Budgets
+from bot.budgets.budgets import BudgetAllowances, Budgets
+from bot.budgets.gate import BudgetGate
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.admission import AdmissionRules
 from bot.chat.turns.worker import TurnWorker
@@ -140,7 +141,8 @@ def recording_host(
     connections = connections_of(store, clock)
     runner = runner_on(store, ScriptedProvider([]), clock)
     turns = TurnWorker(store.ledger, runner, connections.surface_for, LocalNotifier(), clock, "recorder")
-    host = host_on(store, turns, connections, clock, rules, models=_switch(models, clock), allowed=budgets, model=judge)
+    gate = BudgetGate(BudgetAllowances(budgets, store.spending, store.preferences, clock, store.budget_days))
+    host = host_on(store, turns, connections, clock, rules, models=_switch(models, clock), gate=gate, model=judge)
     services: dict[str, Any] = {each.name: getattr(host, each.name) for each in fields(host)}
     return RecordingHost(**services, store=store)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from agent.providers.scripted import ScriptedProvider
 from bot.budgets.budgets import BudgetAllowances, Budgets
+from bot.budgets.gate import BudgetGate
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.admission import AdmissionControl
 from bot.platforms.slack.apps import SlackApps
@@ -95,7 +96,9 @@ async def both(
             there.channel(f"dm{there.who.workspace}", "im")
         host = turns_host(store, model, clock)
         allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
-        admission = AdmissionControl(host.admission.rules, ChannelEffects(store.preferences), allowances, clock)
+        admission = AdmissionControl(
+            host.admission.rules, ChannelEffects(store.preferences), BudgetGate(allowances), clock
+        )
         host = replace(host, admission=admission, messages=replace(host.messages, admission=admission))
         apps = SlackApps(host, SlackOptions(slack.url), clock)
         async with host.turns.serving():

@@ -8,7 +8,7 @@ Rules
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
@@ -23,6 +23,7 @@ from agent.incoming import Incoming
 from agent.jobs import Job
 from agent.memory.audience import Place
 from agent.memory.facts import Fact
+from agent.messages import ModelCall
 from agent.schedules.definitions import Schedule
 from agent.shown_replies import ReplyVerdict
 from agent.state import SituationSummary
@@ -232,11 +233,18 @@ class WatchedLedger(SqlLedger):
             self.on_claim(claimed.turn)
         return claimed
 
-    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+    async def save(
+        self,
+        claim: Claim,
+        *,
+        progress: str | None = None,
+        reply_ref: str | None = None,
+        calls: Sequence[ModelCall] = (),
+    ) -> None:
         if self.fail_next_save is not None:
             failure, self.fail_next_save = self.fail_next_save, None
             raise failure
-        await super().save(claim, progress=progress, reply_ref=reply_ref)
+        await super().save(claim, progress=progress, reply_ref=reply_ref, calls=calls)
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         others_wait = await super().finish(claim, closing, now)

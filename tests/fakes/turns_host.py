@@ -20,11 +20,12 @@ from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from bot.acts.feature import service_on, tools_of
 from bot.acts.settings import ActSettings
-from bot.budgets.budgets import BudgetAllowances, Budgets, ModelNote
+from bot.budgets.budgets import UNLIMITED, Budget, BudgetAllowances, Budgets, ModelNote
+from bot.budgets.gate import NO_EXTENSIONS, BudgetGate, ExtensionRules
 from bot.budgets.report import FooterStyle
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules
-from bot.chat.access.admission import AdmissionControl, AdmissionRules
+from bot.chat.access.admission import AdmissionRules
 from bot.chat.attachments.handed_over import text_of_model
 from bot.chat.attachments.read_again import ReadAgainTool
 from bot.chat.attachments.reading import FETCH_S, AttachmentReader
@@ -77,6 +78,9 @@ def turns_host(
     rows: Sequence[PolicyRow] = (),
     footer: FooterStyle = FooterStyle.OFF,
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
+    extensions: ExtensionRules = NO_EXTENSIONS,
+    run: Budget = UNLIMITED,
+    alerts: str = "",
     *,
     earlier: bool = False,
     joins: bool = False,
@@ -89,15 +93,15 @@ def turns_host(
     """Return a host in a simulated process of its own, on a store that may be shared or taken over. Answer with
     `host.turns.serving()`.
 
-    `tools` are added to every bot's own, under the policy with `rows`. `budgets`: of long work. `earlier`: past
-    threads about a question come with it. `joins`: what a person sends during an answer joins it. `judge`:
-    selects the overheard messages to answer. `code`: runs Python code. `hooks`: those whose events it answers.
-    `acts`: lets the bot act for people.
+    `tools` are added to every bot's own, under the policy with `rows`. `budgets`: what may be spent in a day; `run`: in
+    one turn; `alerts`: the channel for alerts about them. `earlier`: past threads about a question come with it.
+    `joins`: what a person sends during an answer joins it. `judge`: selects the overheard messages to answer. `code`:
+    runs Python code. `hooks`: those whose events it answers. `acts`: lets the bot act for people.
     """
     connections = connections_of(store, clock)
-    allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
-    spending = AdmissionControl(AdmissionRules(), ChannelEffects(store.preferences), allowances, clock)
-    longer = LongWork(store.schedules, connections.schedules, clock, spending.budget_left)
+    allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock, store.budget_days)
+    gate = BudgetGate(allowances, extensions, run)
+    longer = LongWork(store.schedules, connections.schedules, clock)
     policy = ApprovalPolicy(
         store.consents, store.approvals, clock, PolicyTable(store.preferences, store.audit, clock, rows)
     )
@@ -126,6 +130,7 @@ def turns_host(
     runner = replace(
         runner_on(store, model, clock),
         persona=usual,
+        budgets=gate,
         channel_rules=ChannelEffects(store.preferences),
         tools=ToolUse(toolbox, policy, store.audit, questions, asked, approvers),
         context=replace(WORDED, recollect=partial(recollect, store.memories, store.conversations) if earlier else None),
@@ -172,4 +177,6 @@ def turns_host(
         asked=asked,
         policy=policy,
         model=judge or model,
+        gate=gate,
+        alerts=alerts,
     )

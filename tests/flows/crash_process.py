@@ -15,12 +15,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from agent.admission_terms import Terms
+from agent.budget_days import BudgetPause
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.jobs import Job
 from agent.machine import CLOCK
 from agent.memory.audience import Place
-from agent.messages import JsonObject, Message, NativeContent, Usage
+from agent.messages import JsonObject, Message, ModelCall, NativeContent, Usage
 from agent.ports.ledger import Ledger
 from agent.ports.model import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason
 from agent.ports.tools import ToolContext, ToolEffect
@@ -92,10 +93,17 @@ class DyingLedger:
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         await self.inner.renew(claim, now, lease)
 
-    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+    async def save(
+        self,
+        claim: Claim,
+        *,
+        progress: str | None = None,
+        reply_ref: str | None = None,
+        calls: Sequence[ModelCall] = (),
+    ) -> None:
         what = "how far it got" if progress is not None else "which pages show it"
         self.steps.here(f"before {what} is saved")
-        await self.inner.save(claim, progress=progress, reply_ref=reply_ref)
+        await self.inner.save(claim, progress=progress, reply_ref=reply_ref, calls=calls)
         self.steps.here(f"{what} is saved")
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
@@ -107,10 +115,13 @@ class DyingLedger:
     async def discount(self, claim: Claim) -> None:
         await self.inner.discount(claim)
 
-    async def put_aside(self, claim: Claim, until: datetime) -> None:
+    async def put_aside(self, claim: Claim, until: datetime, pause: BudgetPause | None = None) -> None:
         self.steps.here("before it is put aside")
-        await self.inner.put_aside(claim, until)
+        await self.inner.put_aside(claim, until, pause)
         self.steps.here("it is put aside")
+
+    async def waits_for_people(self, conversation: str) -> bool:
+        return await self.inner.waits_for_people(conversation)
 
     async def stop(self, conversation: str, *, alone: bool = False) -> list[int]:
         return await self.inner.stop(conversation, alone=alone)

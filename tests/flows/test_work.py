@@ -12,7 +12,7 @@ from agent.messages import Usage
 from agent.ports.tools import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.schedule import BackgroundTool
-from bot.budgets.budgets import Budget, Budgets
+from bot.budgets.budgets import TOKENS, Budget, Budgets
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.schedules import texts as schedule_texts
@@ -205,6 +205,7 @@ async def test_work_ends_with_what_it_has_when_the_budget_is_used_up(open_world:
         assert len(here.tool.counted) < 9
         assert schedule_texts.WORK_ENDED in here.calls()[0].text
         await here.world.until(lambda: "Continue" in here.work.buttons)
+        await here.host.preferences.set(here.world.person(Who.ASKER), TOKENS, "100000")
         await here.world.press(here.work, "Continue")
         await here.world.until(lambda: BESIDE in here.said())
         assert here.host.taken[-1].conversation == here.world.conversation(here.question)

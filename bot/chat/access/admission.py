@@ -13,6 +13,7 @@ from agent.errors import Refused
 from agent.incoming import Incoming, person_source
 from agent.messages import ModelCall
 from agent.ports.clock import Clock
+from agent.turn import EndDue, PauseDue
 from bot.chat.access import acl
 from bot.chat.access.acl import AccessRules
 from bot.chat.askers import Requester
@@ -197,7 +198,7 @@ class AdmissionControl:
             raise self._refused(incoming, "access", why)
         if self.is_exempt(incoming):
             return Admission(Terms(self.clock.now()))
-        spent, now = await self.budgets.budget_left(incoming), self.clock.now()
+        spent, now = await self.budgets.budget_refusal(incoming), self.clock.now()
         limits, reached = self.rules.surges, self._asked.reached(incoming.person.id, incoming.channel, now)
         terms = Terms(now, limits.rates, limits.backlog, closed=spent is not None or reached is not None)
         return Admission(terms, spent, reached)
@@ -266,7 +267,7 @@ class AdmissionControl:
         await self.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
         if (why := await self.refusal(incoming)) is not None:
             raise self._refused(incoming, "access", why)
-        spent = await self.budget_left(incoming)
+        spent = await self.budget_refusal(incoming)
         if spent is not None:
             raise self._refused(incoming, "budget", spent)
 
@@ -276,6 +277,20 @@ class AdmissionControl:
     async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
         """See `BudgetChecks`. Operators may exceed every budget."""
         return None if self.is_exempt(incoming) else await self.budgets.budget_left(incoming, calls)
+
+    async def budget_refusal(self, incoming: Incoming) -> str | None:
+        """See `BudgetChecks`."""
+        return None if self.is_exempt(incoming) else await self.budgets.budget_refusal(incoming)
+
+    async def held(
+        self, question: Incoming, turn: int, calls: Sequence[ModelCall], *, waits: bool
+    ) -> PauseDue | EndDue | None:
+        """See `BudgetChecks`, which knows that operators may exceed all but the limit of one turn."""
+        return await self.budgets.held(question, turn, calls, waits=waits)
+
+    async def ended(self, question: Incoming, turn: int) -> None:
+        if not self.is_exempt(question):
+            await self.budgets.ended(question, turn)
 
     def _refused(self, incoming: Incoming, reason: str, sentence: str) -> Refused:
         return Refused(sentence, was_shown=self._throttle.was_shown(incoming.person.id, reason))

@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Final, Self, assert_never
 
 from agent.asking import asks
+from agent.consents import PutAside
 from agent.errors import CogencyError
 from agent.events import AgentEvent, Outcome
-from agent.messages import ToolCall
 from agent.ports.clock import Clock
 from agent.progress import Progress
 from agent.protocol.render import joined
@@ -442,9 +442,11 @@ ENDED_OFFERS: Final = frozenset({reply_surface.ReplyAction.REGENERATE, reply_sur
 RATING_OFFERS: Final = frozenset({reply_surface.ReplyAction.GOOD, reply_surface.ReplyAction.BAD})
 
 
-def waiting_offers(calls: Iterable[ToolCall]) -> frozenset[reply_surface.ReplyAction]:
-    """Return the buttons below a reply that waits for its asker's consent to calls, or for their answer."""
+def waiting_offers(put_aside: PutAside) -> frozenset[reply_surface.ReplyAction]:
+    """Return the buttons below a reply that waits for consent to calls, for its asker's answer, or for a budget."""
+    calls = put_aside.calls.values()
     actions = {reply_surface.ReplyAction.ANSWER if asks(call) else reply_surface.ReplyAction.DECIDE for call in calls}
+    actions |= {reply_surface.ReplyAction.DECIDE} if put_aside.pause is not None else set()
     return frozenset({*actions, reply_surface.ReplyAction.STOP})
 
 

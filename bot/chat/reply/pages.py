@@ -147,7 +147,7 @@ class Draft:
                 self.record_results([result])
                 trace = trace_line(self._calls[name], result) if name in self._calls else ""
                 self._end_step(name, STEP_STATES[result.status], reply_texts.OUTPUTS[result.status], trace)
-            case events.TurnPutAside(calls, question, asked):
+            case events.TurnPutAside(calls, question, asked, _):
                 self._put_aside(question, _waiting_text(calls, asked))
             case events.ModelAnswered() | events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
                 pass

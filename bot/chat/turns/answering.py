@@ -264,10 +264,10 @@ class Answering:
                 result = await self._generate(running, live, stopped)
                 telemetry.record(PhaseBegan(claim.turn, Phase.SHOW))
                 if isinstance(result, PutAside):
-                    await live.finish(None, waiting_offers(result.calls.values()))
+                    await live.finish(None, waiting_offers(result))
                     telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
                     running.ending, running.joined = True, frozenset(result.joined)
-                    await self.ledger.put_aside(claim, result.until)
+                    await self.ledger.put_aside(claim, result.until, result.pause)
                     running.put_aside = True
                     log.info("turn %d: waiting for the person (calls: %d)", claim.turn, len(result.calls))
                     await self._show_waiting(surface, claim.turn)
@@ -309,6 +309,8 @@ class Answering:
         running.ending, running.joined = True, frozenset(one.turn for one in closing.joined)
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         telemetry.record(Charged(ANSWERING, closing.calls))
+        with suppress(StoreError):  # the next question notices it
+            await self.runner.budgets.ended(claim.incoming, claim.turn)
         for line in () if running.taken_back else await self.runner.features.private_lines(ended):
             with suppress(SurfaceError):  # best effort
                 await surface.send_ephemeral(line)

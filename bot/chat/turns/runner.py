@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import partial
 
 from agent.citations import cite, references_of
@@ -39,7 +38,7 @@ from agent.protocol.render import joined
 from agent.state import SituationSummary
 from agent.tool_policy import UNREAD, TurnWords
 from agent.toolbox.registry import Registry
-from agent.turn import Turn, TurnLimits
+from agent.turn import EndDue, PauseDue, Turn, TurnLimits
 from agent.turn_records import Claim, Closing, Waiting
 from agent.turn_setup import ANSWERED, closed, loop_of, turn_words
 from bot.chat.attachments.reading import Attached
@@ -75,8 +74,6 @@ from bot.chat.turns.turn_ports import (
 )
 
 log = logging.getLogger(__name__)
-
-WAITED = timedelta(seconds=5)  # Longer than a message waits for its turn while workers are free
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -170,8 +167,10 @@ class TurnRunner:
             if stopped():
                 return EndedTurn(claim.turn, question, closed(closing, turn, claim.incoming.place))
             provider = await self.provider(claim.incoming)
-            read = await self._read(claim, question, rule, report, turn, live, hooks)
-            if isinstance(read, EndedTurn):
+            read = await self._held_at_first(claim, question, rule, turn, audit, events) or await self._read(
+                claim, question, rule, report, turn, live, hooks
+            )
+            if isinstance(read, EndedTurn | PutAside):
                 return read
             claim, question, files = read
             rules = await self.channel_rules.answer(claim.incoming)
@@ -234,7 +233,7 @@ class TurnRunner:
         or how the turn has ended because it may not. What the model may not read of the question is not stored either.
         Raises StoreError.
         """
-        unread, files = Closing(Outcome.STOPPED, ""), await self._files(claim, rule, turn, live)
+        unread, files = Closing(Outcome.STOPPED, ""), await self._files(claim, live)
         if files.sorry:
             closing = await self._end(claim, turn, unread, Outcome.REFUSED, files.sorry)
             return EndedTurn(claim.turn, question, closing)
@@ -290,11 +289,9 @@ class TurnRunner:
             context = replace(context, asker_texts=context.asker_texts[:-1])
         return context, until
 
-    async def _files(self, claim: Claim, rule: TurnRule, turn: Turn, live: LiveReply) -> Attached:
-        """Read the files that came with the question, while the person sees a status, if a budget is left for it."""
+    async def _files(self, claim: Claim, live: LiveReply) -> Attached:
+        """Read the files that came with the question, while the person sees a status."""
         question = claim.incoming
-        if (spent := await self._overspent(claim, rule, turn)) is not None:
-            return Attached(sorry=spent)
         if not question.files:
             return Attached()
         await live.record_event(IterationStarted(1))
@@ -324,12 +321,30 @@ class TurnRunner:
         teaches = may_teach([question.text, *(one.text for one in joined)])
         return replace(closing, learn_at=learning.due(self.clock.now()) if teaches else None)
 
-    async def _overspent(self, claim: Claim, rule: TurnRule, turn: Turn) -> str | None:
-        """Return why a question that had to wait exceeds a budget now. Others were checked when they came in."""
-        waited = self.clock.now() - claim.incoming.time
-        if turn.progress.calls or (waited < WAITED and not rule.runs_beside):
+    async def _held_at_first(
+        self,
+        claim: Claim,
+        question: Incoming,
+        rule: TurnRule,
+        turn: Turn,
+        audit: CallAudit | None,
+        events: "ObservedEvents",
+    ) -> EndedTurn | PutAside | None:
+        """Return how a budget ends the turn, or lets it wait, before its first call of a model; None if it begins."""
+        held = None if turn.progress.steps else await self._held(claim, rule, turn.progress)
+        if held is None:
             return None
-        return await self.budgets.budget_left(claim.incoming)
+        if isinstance(held, PauseDue):
+            put_aside = TurnPutAside({}, held.why, pause=held.pause)
+            await events.record_event(put_aside)
+            return await self._put_aside(put_aside, turn, audit, events)
+        closing = await self._end(claim, turn, Closing(Outcome.STOPPED, ""), Outcome.REFUSED, held.why)
+        return EndedTurn(claim.turn, question, closing)
+
+    async def _held(self, claim: Claim, rule: TurnRule, progress: Progress) -> PauseDue | EndDue | None:
+        """Return how a budget holds the turn back before its next call of a model; None if it may continue."""
+        waits = not (rule.is_unasked or claim.incoming.kind.asks_nobody)
+        return await self.budgets.held(claim.incoming, claim.turn, progress.calls, waits=waits)
 
     async def _put_aside(
         self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, events: "ObservedEvents"
@@ -339,6 +354,8 @@ class TurnRunner:
         if audit is not None:  # the process that resumes the turn assumes that calls with a result are in the audit
             await audit.keep_unrun()
         joined = tuple(one.turn for one in turn.progress.joined)
+        if ended.pause is not None:
+            return PutAside({}, ended.pause.until, joined, ended.pause)
         return PutAside(ended.calls, wait_until(turn.progress, self.clock.now()), joined)
 
     async def _end(
@@ -374,7 +391,7 @@ class TurnRunner:
         asks_nobody = rule.is_unasked or claim.incoming.kind.asks_nobody
 
         async def save(progress: Progress) -> None:
-            await self.ledger.save(claim, progress=encode(progress))
+            await self.ledger.save(claim, progress=encode(progress), calls=progress.calls)
 
         async def arrived() -> Sequence[Waiting]:
             return await self.ledger.waiting(claim)
@@ -403,6 +420,7 @@ class TurnRunner:
                 arrived=arrived if joins else None,
                 ask=None if asks_nobody else self.tools.asking(claim),
                 afford=partial(self.budgets.budget_left, claim.incoming),
+                pauses=partial(self._held, claim, rule),
                 ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
                 explain=failed,
                 before_call=hooks.before_call(tools),

@@ -35,6 +35,7 @@ from bot.budgets.report import cost_text
 from bot.chat.audit import WAITS, change_words
 from bot.chat.telemetry import (
     AgentReported,
+    BudgetSeen,
     Charged,
     ConnectionClosed,
     ConnectionOpened,
@@ -236,7 +237,7 @@ class Recent:
             case AgentReported() | JobOver() | PhaseBegan() | Charged() | ToolDecided() | Recalled():
                 pass
             # The page reads the shards of all processes from the database.
-            case ShardTaken() | ShardLeft() | HookUsed() | WebhookSent():
+            case ShardTaken() | ShardLeft() | HookUsed() | WebhookSent() | BudgetSeen():
                 pass
             case _:
                 assert_never(event)

@@ -23,7 +23,7 @@ from bot.api.tokens import DailyBudget, OwnersAudit, TokenRequest, TokenService
 from bot.api.wire import KEEP_ALIVE
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.core import Core, PlatformAccess
-from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ModelMenu
+from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ModelMenu, NoBudgets
 from bot.chat.reply.surface import PageContent, PageKey
 from bot.chat.turns.control import RegisteredTurns
 from tests.fakes.clock import FakeClock
@@ -214,7 +214,7 @@ async def test_requests_at_the_same_time_share_the_budget_of_their_token() -> No
     assert all(b"retry-after" in client.headers for client in clients)
 
 
-class SharedBudgets:
+class SharedBudgets(NoBudgets):
     """What others spend counts, too."""
 
     is_spent = False

@@ -13,6 +13,7 @@ from agent.spending import By, SpendingPeriod
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from bot.budgets.budgets import Budget, BudgetAllowances, Budgets
+from bot.budgets.gate import BudgetGate
 from bot.channels.ambient import WAIT_S, AmbientService, is_yes
 from bot.channels.ambient_state import EXAMINED_PER_ANSWER, MARKS, AmbientState
 from bot.channels.effects import ChannelEffects
@@ -57,7 +58,9 @@ class World:
         allowances = BudgetAllowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
         return AmbientService(
             preferences=self.store.preferences,
-            admission=AdmissionControl(self.rules, ChannelEffects(self.store.preferences), allowances, self.clock),
+            admission=AdmissionControl(
+                self.rules, ChannelEffects(self.store.preferences), BudgetGate(allowances), self.clock
+            ),
             spending=self.store.spending,
             ledger=self.store.ledger,
             jobs=self.store.jobs,

@@ -14,6 +14,7 @@ from agent.messages import ModelCall, Usage
 from agent.spending import NANO, Money
 from agent.turn_records import Accepted, Claiming, Closing
 from bot.budgets.budgets import EXEMPT, MONEY, TOKENS, Budget, BudgetAllowances, Budgets
+from bot.budgets.gate import BudgetGate
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.access.admission import MINUTE, AdmissionControl, AdmissionRules, RateLimits
@@ -37,7 +38,9 @@ class Gateway:
 
     def __post_init__(self) -> None:
         allowances = BudgetAllowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
-        self.gate = AdmissionControl(self.rules, ChannelEffects(self.store.preferences), allowances, self.clock)
+        self.gate = AdmissionControl(
+            self.rules, ChannelEffects(self.store.preferences), BudgetGate(allowances), self.clock
+        )
 
     async def take(self, incoming: Incoming) -> Accepted:
         admission = await self.gate.admission(incoming)

@@ -20,14 +20,23 @@ from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.state import SituationSummary, Workspace
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
+from agent.turn import EndDue, PauseDue
 from agent.turn_records import Claiming, Closing
 from bot.budgets.budgets import ModelNote
 from bot.budgets.report import FooterStyle
 from bot.chat.feature import Feature
-from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, AnswerRules, BudgetChecks, ChannelRules, NoChannelRules
+from bot.chat.ports import (
+    NO_BUDGETS,
+    NO_CHANNEL_RULES,
+    AnswerRules,
+    BudgetChecks,
+    ChannelRules,
+    NoBudgets,
+    NoChannelRules,
+)
 from bot.chat.reply.surface import Limits, ReplyEnd, Surface
 from bot.chat.texts import replies as reply_texts
-from bot.chat.turns.runner import WAITED, TurnRunner
+from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier
@@ -393,19 +402,25 @@ async def test_the_depth_that_a_person_asked_for_reaches_the_model_with_a_key_th
     assert "ann" not in options.cache_key
 
 
-class NothingLeft:
-    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:  # noqa: ARG002 -- of everybody
-        return "The budget of today is used up."
+class OneAnswer(NoBudgets):
+    """A budget that is used up after one answer."""
+
+    async def held(
+        self,
+        question: Incoming,  # noqa: ARG002 -- of everybody
+        turn: int,
+        calls: Sequence[ModelCall],  # noqa: ARG002 -- as the port
+        *,
+        waits: bool,  # noqa: ARG002 -- as the port
+    ) -> PauseDue | EndDue | None:
+        return None if turn == 1 else EndDue("The budget of today is used up.", at_once=True)
 
 
-async def test_a_question_that_waited_until_a_budget_was_used_up_is_not_answered_but_told() -> None:
-    world = World(["Hi."], budgets=NothingLeft())
-    question = replace(said("Hello?"), time=world.clock.now())
+async def test_a_question_that_finds_a_budget_used_up_is_not_answered_but_told() -> None:
+    world = World(["Hi."], budgets=OneAnswer())
     async with world.serving() as turns:
-        assert await turns.ask(question) is Outcome.ANSWERED
-        await world.clock.sleep(WAITED.total_seconds())
-        late = replace(said("And now?"), time=question.time)
-        assert await turns.ask(late) is Outcome.REFUSED
+        assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
+        assert await turns.ask(said("And now?")) is Outcome.REFUSED
     assert world.shown() == ["Hi.", "The budget of today is used up."]
     assert len(world.model.requests) == 1
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pytest
 
+from agent.budget_days import BudgetPause
 from agent.errors import StoreError, StoreUnavailable, StreamBroken
 from agent.events import Outcome
 from agent.ports.ledger import Ledger
@@ -166,11 +167,11 @@ class PutAsideAtSecondTry(SqlLedger):
         super().__init__(store.database, ErasedIds(KEY))
         self.tries = 0
 
-    async def put_aside(self, claim: Claim, until: datetime) -> None:
+    async def put_aside(self, claim: Claim, until: datetime, pause: BudgetPause | None = None) -> None:
         self.tries += 1
         if self.tries == 1:
             raise StoreUnavailable("the server restarts")
-        await super().put_aside(claim, until)
+        await super().put_aside(claim, until, pause)
 
 
 async def test_whoever_waits_for_an_answer_waits_until_it_is_put_aside_indeed() -> None:
@@ -218,10 +219,10 @@ class PutAsideMeanwhile(SqlLedger):
         super().__init__(store.database, ErasedIds(KEY))
         self.putting_aside, self.looked = asyncio.Event(), asyncio.Event()
 
-    async def put_aside(self, claim: Claim, until: datetime) -> None:
+    async def put_aside(self, claim: Claim, until: datetime, pause: BudgetPause | None = None) -> None:
         self.putting_aside.set()
         await self.looked.wait()
-        await super().put_aside(claim, until)
+        await super().put_aside(claim, until, pause)
 
     async def take_back(self, person: str, conversation: str | None) -> list[int]:
         found = await super().take_back(person, conversation)

@@ -1,0 +1,265 @@
+"""Whatever people and processes spend, no budget is exceeded by more than the calls that run when it is reached.
+
+People ask in several places at once, in two processes on one database. Each call of a model uses some tokens; turns
+wait, go on, end, and are begun again after their process was killed in the middle of a call. Some press the buttons of
+requests: operators, and people who may not. What was really used is counted beside the store.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import Final, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.admission_terms import Whose
+from agent.budget_days import Extension
+from agent.errors import Refused
+from agent.events import Outcome
+from agent.incoming import Incoming
+from agent.messages import CallTiming, ModelCall, Usage
+from agent.outgoing import OutgoingEvent, Subscription
+from agent.progress import Progress, decode, encode
+from agent.turn import EndDue, PauseDue
+from agent.turn_records import Claim, Claiming, Closing
+from bot.budgets.budgets import DEFAULT_NEAR, Budget, BudgetAllowances, Budgets, drawn_on
+from bot.budgets.extensions import ExtensionService
+from bot.budgets.gate import BudgetGate, ExtensionRules
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import said
+from tests.fakes.store import StoreInMemory, store_in_memory
+
+ASKERS: Final = ("slack:T1:U1", "slack:T1:U2", "slack:T1:U3")
+PRESSING: Final = (*ASKERS, "slack:T1:OP1", "slack:T1:OP2")
+PLACES: Final = ("C1", "C2")
+LIMITS: Final = {Whose.PERSON: 1_000, Whose.CHANNEL: 1_400, Whose.EVERYONE: 2_000}
+PERCENT: Final = 50
+LONG: Final = timedelta(days=30)  # A lease: processes end only when they are killed
+MOST: Final = 400  # Tokens of one call
+BUDGETS: Final = Budgets(
+    person=Budget(tokens=LIMITS[Whose.PERSON]),
+    channel=Budget(tokens=LIMITS[Whose.CHANNEL]),
+    everyone=Budget(tokens=LIMITS[Whose.EVERYONE]),
+)
+OPERATORS: Final = frozenset({"OP1", "OP2"})
+Key: TypeAlias = tuple[date, Whose, str]  # A budget on a day, by its id
+
+
+def operates(person: str) -> bool:
+    return person.rpartition(":")[2] in OPERATORS
+
+
+RULES: Final = ExtensionRules(PERCENT, None, OPERATORS, operates)
+
+
+@dataclass
+class Running:
+    """A claimed turn: its calls, and the tokens of the one that runs, 0 for none."""
+
+    claim: Claim
+    calls: list[ModelCall]
+    in_call: int = 0
+    began: datetime | None = None
+
+
+@dataclass
+class Office:
+    """`used`: by budget. `bound`: what the calls use that had begun when the last one began, before which something was
+    left. `waited`: how often a turn did.
+    """
+
+    store: StoreInMemory = field(default_factory=store_in_memory)
+    clock: FakeClock = field(default_factory=lambda: FakeClock(auto=False))
+    running: list[Running] = field(default_factory=list[Running])
+    used: Counter[Key] = field(default_factory=Counter[Key])
+    bound: dict[Key, int] = field(default_factory=dict[Key, int])
+    extended: set[Key] = field(default_factory=set[Key])
+    questions: list[Incoming] = field(default_factory=list[Incoming])
+    waited: int = 0
+
+    def __post_init__(self) -> None:
+        self.begin_processes()
+
+    def begin_processes(self) -> None:
+        """Two processes, which remember nothing of those before."""
+        self.gates = [self._gate() for _ in range(2)]
+        self.services = [
+            ExtensionService(
+                days=self.store.budget_days,
+                allowances=gate.allowances,
+                rules=RULES,
+                run_limit=Budget(),
+                jobs=self.store.jobs,
+                audit=self.store.audit,
+                written=self.store.written_turns,
+                clock=self.clock,
+                wake=lambda: None,
+                platforms={},
+                events={},
+            )
+            for gate in self.gates
+        ]
+
+    def _gate(self) -> BudgetGate:
+        parts = (BUDGETS, self.store.spending, self.store.preferences, self.clock, self.store.budget_days)
+        return BudgetGate(BudgetAllowances(*parts), RULES)
+
+    def budgets_of(self, question: Incoming, day: date) -> Sequence[Key]:
+        return [(day, account.whose, account.id) for account in drawn_on(question) if account.whose in LIMITS]
+
+    def drawn_on(self, turn: Running) -> Sequence[Key]:
+        return () if turn.began is None else self.budgets_of(turn.claim.incoming, turn.began.date())
+
+    def limit(self, budget: Key) -> int:
+        limit = LIMITS[budget[1]]
+        return limit + limit * PERCENT // 100 if budget in self.extended else limit
+
+    async def ask(self, person: str, place: str, gate: BudgetGate) -> None:
+        number = len(self.questions) + 1
+        asked = said("one", person=person, conversation=f"thread {number}", number=number)
+        incoming = replace(asked, channel=place, source="slack:T1")
+        self.questions.append(incoming)
+        if await gate.budget_refusal(incoming) is None:
+            await self.store.ledger.accept(incoming)
+
+    async def claim_all(self) -> None:
+        while (claim := await self.store.ledger.claim(Claiming("worker", self.clock.now(), LONG))) is not None:
+            self.running.append(Running(claim, list(decode(claim.progress).calls)))
+
+    async def step(self, turn: Running, gate: BudgetGate, tokens: int) -> None:
+        """The turn's next call begins or ends; or the turn waits, or ends."""
+        if turn.in_call and turn.began is not None:
+            await self._end_call(turn, turn.began)
+            return
+        claim = turn.claim
+        match await gate.held(claim.incoming, claim.turn, turn.calls, waits=True):
+            case PauseDue(_, pause):
+                self.waited += 1
+                self.running.remove(turn)
+                await self.store.ledger.put_aside(claim, pause.until, pause)
+            case EndDue(_, at_once=True):
+                await self.end(turn)
+            case _ if len(turn.calls) >= 4:
+                await self.end(turn)
+            case _:
+                turn.in_call, turn.began = tokens, self.clock.now()
+                for budget in self.budgets_of(claim.incoming, turn.began.date()):
+                    assert self.used[budget] < self.limit(budget), "a call begins only while something is left"
+                    self.bound[budget] = self.used[budget] + sum(
+                        MOST for other in self.running if other.in_call and budget in self.drawn_on(other)
+                    )
+
+    async def _end_call(self, turn: Running, began: datetime) -> None:
+        turn.calls.append(ModelCall("m", Usage(output=turn.in_call), CallTiming(began, 1, 1)))
+        for budget in self.budgets_of(turn.claim.incoming, began.date()):
+            self.used[budget] += turn.in_call
+            assert self.used[budget] <= self.bound[budget]
+        turn.in_call = 0
+        progress = encode(Progress(calls=tuple(turn.calls)))
+        await self.store.ledger.save(turn.claim, progress=progress, calls=turn.calls)
+
+    async def end(self, turn: Running) -> None:
+        self.running.remove(turn)
+        closing = Closing(Outcome.ANSWERED, "Hi.", calls=tuple(turn.calls))
+        await self.store.ledger.finish(turn.claim, closing, self.clock.now())
+        for gate in self.gates:
+            await gate.ended(turn.claim.incoming, turn.claim.turn)
+
+    async def kill(self) -> None:
+        """What the calls used that were interrupted is known to nobody."""
+        self.running.clear()
+        await self.store.ledger.release_all()
+        self.begin_processes()
+
+    async def press(self, number: int, person: str, *, given: bool) -> None:
+        before = await self.store.budget_days.by_number(number)
+        try:
+            await asyncio.gather(*(service.decide(number, person, given=given) for service in self.services))
+        except Refused:
+            assert not operates(person)
+        after = await self.store.budget_days.by_number(number)
+        if before is None or after is None:
+            return
+        if not operates(person) or not before.extension.is_open or before.budget.day != self.clock.now().date():
+            assert after == before, "neither by others, nor twice, nor too late"
+        if after.extension is Extension.GIVEN:
+            self.extended.add((after.budget.day, after.budget.whose, after.budget.id))
+
+    async def warnings(self) -> Counter[Key]:
+        """Notice all that was used today, and return the warnings that were ever stored, by budget."""
+        for question in self.questions:
+            await asyncio.gather(*(gate.ended(question, 1) for gate in self.gates))
+        told = Counter[Key]()
+        while (event := await self.store.outbox.next("crm", "budget")) is not None:
+            told[event.time.date(), Whose(str(event.data["whose"])), str(event.data["id"])] += 1
+            await self.store.outbox.delivered(event.id)
+        return told
+
+
+ACTIONS: Final = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), st.sampled_from(ASKERS), st.sampled_from(PLACES)),
+        st.tuples(st.just("step"), st.integers(0, 5), st.integers(MOST // 2, MOST)),
+        st.tuples(st.just("step"), st.integers(0, 5), st.integers(MOST // 2, MOST)),
+        st.tuples(st.just("step"), st.integers(0, 5), st.integers(MOST // 2, MOST)),
+        st.tuples(st.just("press"), st.integers(1, 6), st.sampled_from(PRESSING)),
+        st.tuples(st.sampled_from(["kill", "decline"]), st.integers(1, 6), st.just("slack:T1:OP1")),
+        st.tuples(st.just("wait"), st.integers(1, 300), st.just(0)),
+    ),
+    min_size=50,
+    max_size=90,
+)
+
+
+async def play(actions: Sequence[tuple[str, int | str, int | str]]) -> Office:
+    office = Office()
+    row = Subscription("crm", frozenset({OutgoingEvent.BUDGET_NEAR}), frozenset(), "address")
+    await office.store.outbox.subscribe([row], office.clock.now())
+    for number, (what, first, second) in enumerate(actions):
+        await office.claim_all()
+        gate = office.gates[number % 2]
+        match what, first, second:
+            case "ask", str(), str():
+                await office.ask(first, second, gate)
+            case "step", int(), int():
+                if office.running:
+                    await office.step(office.running[first % len(office.running)], gate, second)
+            case "press" | "decline", int(), str():
+                await office.press(first, second, given=what == "press")
+            case "wait", int(), _:
+                await office.clock.advance(60.0 * first)
+            case _:
+                await office.kill()
+    return office
+
+
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(ACTIONS)
+def test_a_budget_holds_is_warned_about_once_and_extended_once_by_an_operator(
+    actions: Sequence[tuple[str, int | str, int | str]],
+) -> None:
+    async def run() -> None:
+        office = await play(actions)
+        told, today = await office.warnings(), office.clock.now().date()
+        assert all(count == 1 for count in told.values())
+        for budget, used in office.used.items():
+            if 100 * used >= DEFAULT_NEAR * LIMITS[budget[1]] and budget[0] == today:
+                assert told[budget] == 1
+
+    asyncio.run(run())
+
+
+async def test_the_property_reaches_waiting_turns_extensions_and_the_limit() -> None:
+    ask, grow = ("ask", ASKERS[0], PLACES[0]), ("step", 0, MOST)
+    until_it_waits = [ask, *[grow] * 6]
+    office = await play([*until_it_waits, ("press", 1, ASKERS[1]), ("press", 1, "slack:T1:OP1"), *[grow] * 6])
+    assert office.waited == 1
+    assert len(office.extended) == 1
+    today = office.clock.now().date()
+    assert office.used[today, Whose.PERSON, ASKERS[0]] == 4 * MOST
+    assert sum((await office.warnings()).values()) == 3
