@@ -131,7 +131,8 @@ async def open_eval_bots(
 
 def for_eval(settings: Settings, database: Path, model: str, parallel: int) -> Settings:
     """Return the settings of a bot that is examined: those for the page to try the bot, without limits on people, and
-    without learning, which would begin a minute after each answer. A `model` that is named answers alone.
+    without learning, which would begin a minute after each answer. The plug-ins of the list beside the bot's own
+    database stay. A `model` that is named answers alone. Raises SettingsError if that list cannot be read.
     """
     play, everyone = for_play(settings, database), AccessSettings()
     no_limits = {name: None for name in BudgetSettings.__dataclass_fields__ if name != "footer"}
@@ -149,6 +150,7 @@ def for_eval(settings: Settings, database: Path, model: str, parallel: int) -> S
             backlog=None,
         ),
         budgets=replace(play.budgets, **no_limits),
+        plugins=replace(play.plugins, folders=parts.plugin_list(settings).folders()),
         memory=replace(play.memory, learning=False, first_notice=False),
         turns=replace(play.turns, max_running=parallel),
         models=models,

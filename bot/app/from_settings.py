@@ -416,7 +416,7 @@ def for_play(settings: Settings, database: Path) -> Settings:
     everyone = AccessSettings()
     return replace(
         settings,
-        storage=replace(settings.storage, url=f"sqlite:///{database.absolute().as_posix()}"),
+        storage=replace(settings.storage, url=f"sqlite:///{database.absolute().as_posix()}", replica_url=""),
         access=replace(
             settings.access,
             allow=everyone.allow,

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from agent.errors import CogencyError
 from agent.messages import ModelCall
@@ -69,6 +69,7 @@ class EvalBudget:
 
 
 NO_BUDGET = EvalBudget()
+LEFT: Final = "{left}"  # In a sentence whose number is not known yet
 
 
 class StopReason(StrEnum):
@@ -137,7 +138,7 @@ class Runner:
             self._stopped = StopReason.INTERRUPTED
             self._sentence = texts.STOPPED_BY_USER.format(left=_left(results))
         elif self._stopped is StopReason.BUDGET:
-            self._sentence = self._sentence.format(left=_left(results))
+            self._sentence = self._sentence.replace(LEFT, _left(results))
         return results
 
     @property
@@ -170,14 +171,14 @@ class Runner:
             self._stopped, self._sentence = StopReason.BUDGET, texts.STOPPED_UNPRICED.format(model=model)
         elif self.budget.money is not None and spent.cost >= self.budget.money:
             shown = texts.STOPPED_BY_BUDGET.format(
-                budget=money(self.budget.money), spent=texts.SPENT.format(spent=money(spent.cost)), left="{left}"
+                budget=money(self.budget.money), spent=texts.SPENT.format(spent=money(spent.cost)), left=LEFT
             )
             self._stopped, self._sentence = StopReason.BUDGET, shown
         elif self.budget.tokens is not None and tokens >= self.budget.tokens:
             shown = texts.STOPPED_BY_BUDGET.format(
                 budget=counted(self.budget.tokens, "token", "tokens"),
                 spent=texts.SPENT.format(spent=counted(tokens, "token", "tokens")),
-                left="{left}",
+                left=LEFT,
             )
             self._stopped, self._sentence = StopReason.BUDGET, shown
         return self._stopped is None

@@ -51,7 +51,6 @@ LIMITS: Final = Limits(page_chars=10_000_000, edit_interval_s=0.05, attaches_tex
 MAX_DECISIONS: Final = 20  # Of the asker, about calls of one answer
 FIELDS: Final = 5  # Of a form; the asker fills in none
 TOOL_S: Final = 10.0
-SEARCHED_S: Final = 10.0  # For which a new document may take to be found
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +87,15 @@ class CannedTool:
 
 @dataclass(slots=True, eq=False)
 class _Surface:
-    """Collects what one reply shows."""
+    """Collects what one reply shows. `pages`: the ids of those that are there."""
 
-    where: str
     shown: list[Shown]
     waiting: Callable[[int], None]
-    pages: dict[str, str] = field(default_factory=dict[str, str])
+    pages: set[str] = field(default_factory=set[str])
 
     @property
     def limits(self) -> Limits:
         return LIMITS
-
-    @property
-    def text(self) -> str:
-        return "\n\n".join(self.pages.values())
 
     async def find(self, key: PageKey) -> PageRef | None:
         return PageRef(str(key)) if str(key) in self.pages else None
@@ -113,11 +107,11 @@ class _Surface:
 
     async def edit(self, page: PageRef, look: PageContent) -> None:
         # What was shown for a moment was revealed, too.
-        self.pages[page.id] = look.text
-        self.shown.append(Shown(self.where, f"{look.text}\n{look.note}"))
+        self.pages.add(page.id)
+        self.shown.append(Shown(texts.IN_ANSWER, f"{look.text}\n{look.note}"))
 
     async def delete(self, page: PageRef) -> None:
-        self.pages.pop(page.id, None)
+        self.pages.discard(page.id)
 
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- a file that was shown stays shown
         for file in files:
@@ -260,7 +254,7 @@ class Workspace:
             raise Refused(texts.FACT_REFUSED.format(text=quoted(fact.text), reason=written.why))
 
     async def _learn(self, document: KnownDocument) -> None:
-        """Store a document, and wait until it is found."""
+        """Store a document. It can be found as soon as it is stored."""
         person = self.question.person
         conversation = self._conversation(document.place, person, "")
         new = NewDocument(
@@ -299,7 +293,7 @@ class Workspace:
         seconds = self.clock.monotonic() - started
         audiences = frozenset({label(self._place(DM, question.person).audience), label(incoming.place.audience)})
         facts = await self.store.facts.readable(incoming.person.id, audiences)
-        answer = await self._reply(incoming.conversation, watched.turn)
+        answer = await self._reply(incoming, watched.turn)
         asks_back = self._asks_back and watched.outcome is Outcome.STOPPED
         return Observation(
             answer,
@@ -340,10 +334,12 @@ class Workspace:
             self.watch.forget(incoming.conversation)
         return watched
 
-    async def _reply(self, conversation: str, turn: int) -> str:
-        """Return the stored answer, without the notes below it."""
-        messages = await self.store.conversations.history(conversation, before_turn=turn + 1, limit=2)
-        return next((message.text for message in reversed(messages) if message.author is Author.BOT), "")
+    async def _reply(self, question: Incoming, turn: int) -> str:
+        """Return the stored answer to the question, without the notes below it; "" if none is stored."""
+        messages = await self.store.conversations.history(question.conversation, before_turn=turn + 1, limit=2)
+        if [message.message_id for message in messages[:1]] != [question.message_id]:
+            return ""
+        return next((message.text for message in messages if message.author is Author.BOT), "")
 
     def _conversation(self, place: str, person: str, thread: str) -> _Conversation:
         """A message without a thread begins one, also in direct messages."""
@@ -377,7 +373,7 @@ class Workspace:
             self._deciding.add(task)
             task.add_done_callback(self._deciding.discard)
 
-        return _Surface(texts.IN_ANSWER, self._shown, decide)
+        return _Surface(self._shown, decide)
 
     async def _decide(self, incoming: Incoming, turn: int) -> None:
         """Approve or deny what the turn waits for, as its asker. What has neither answer is stopped."""

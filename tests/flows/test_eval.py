@@ -75,6 +75,12 @@ questions:
       - {say: Five of us will come., thread: trip}
     ask: What did I say about the trip?
     expect: {contains: Porto, remembers: Porto}
+  - name: alone
+    in: plans
+    thread: trip
+    memory: [{of: ann, text: My boat is red.}]
+    ask: What did I say about the trip?
+    expect: {does_not_contain: Porto, does_not_remember: Porto, does_not_reveal: Five of us, remembers: red}
 """
 MANY = "questions:\n" + "".join(
     f"  - {{name: q{number}, ask: Show me some code, expect: {{contains: def}}}}\n" for number in range(200)
@@ -195,9 +201,9 @@ async def test_arguments_that_make_no_run_are_one_sentence(
     assert sentence in complained
 
 
-async def test_a_question_of_the_bot_is_its_answer_and_approvals_are_as_the_file_says(tmp_path: Path) -> None:
+async def test_questions_are_asked_as_the_file_says_and_none_sees_what_was_said_in_another(tmp_path: Path) -> None:
     (tmp_path / "exam.yaml").write_text(ASKED)
-    code, said_, complained = await cogency(tmp_path, "eval", "exam.yaml", **BY_WORDS)
+    code, said_, complained = await cogency(tmp_path, "eval", "exam.yaml", "--repeat", "2", **BY_WORDS)
     assert (code, complained) == (Exit.OK, ""), said_
 
 
