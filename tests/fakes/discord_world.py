@@ -20,10 +20,10 @@ GENERAL = "20"
 STAFF = "21"  # A channel that the bot can see, but not @everyone
 VOICE = "22"
 DM_OF = {"41": "71", "42": "72", "43": "73"}
-BOT, ANN, BO, OTHER_BOT = "900", "41", "42", "901"
+BOT, ANN, BO, CY, OTHER_BOT = "900", "41", "42", "43", "901"
 # Discord mentions nobody in code.
 CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
-NAMES = {BOT: "cogency", ANN: "ann", BO: "bo", OTHER_BOT: "herald"}
+NAMES = {BOT: "cogency", ANN: "ann", BO: "bo", CY: "cy", OTHER_BOT: "herald"}
 
 # Everything but administrator, which no overwrite of a channel can remove.
 ALL_PERMISSIONS = str(((1 << 53) - 1) & ~(1 << 3))

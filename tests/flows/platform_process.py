@@ -52,7 +52,7 @@ LONGEST_S = 60
 
 def main(folder: Path, url: str, started: str, *, works: bool = False, acts: str = "") -> None:
     """Serve Slack until killed. `started` is the time on the workspace's clock. `works`: see `worker_in`. `acts`: the
-    channel in which the model posts.
+    call that the model makes, as JSON.
     """
     app = SlackApp(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1))
     slack = SlackOptions(url, chosen=SlackSettings(tables=False))  # tables stay as the model wrote them
@@ -64,11 +64,21 @@ def main(folder: Path, url: str, started: str, *, works: bool = False, acts: str
     )
 
 
-def discord_main(folder: Path, addresses: tuple[str, str], started: str, *, works: bool = False) -> None:
+def discord_main(
+    folder: Path, addresses: tuple[str, str], started: str, *, works: bool = False, acts: str = ""
+) -> None:
     """The same for Discord: of its API, and of its gateway."""
     discord = DiscordOptions(Secret(TOKEN), *addresses, edit_interval_s=EDIT_INTERVAL_S, servers_s=SERVERS_S)
     clock = partial(FastClock, datetime.fromisoformat(started), speed=1.0)
-    asyncio.run(_main(folder, clock, {"Discord": lambda host, clock: serve_discord(host, discord, clock)}, works=works))
+    asyncio.run(
+        _main(
+            folder,
+            clock,
+            {"Discord": lambda host, clock: serve_discord(host, discord, clock)},
+            works=works,
+            acts=acts,
+        )
+    )
 
 
 def worker_in(folder: Path) -> tuple[Worker, CountingTool]:
@@ -81,13 +91,13 @@ def worker_in(folder: Path) -> tuple[Worker, CountingTool]:
     return Worker(rounds=3, mention=True), tool
 
 
-def poster(channel: str, messages: Sequence[Message]) -> str:
-    """A model that posts in a channel, and then says what came of it."""
+def actor(call: str, messages: Sequence[Message]) -> str:
+    """A model that acts by a call, and then says what came of it."""
     if CRASHED_CALL in messages[-1].text:
         return UNSURE
     if "<results>" in messages[-1].text:
         return "Posted."
-    return f'<execute>[{{"name": "post_message", "args": {{"where": "{channel}", "text": "once"}}}}]</execute>'
+    return f"<execute>[{call}]</execute>"
 
 
 async def _main(
@@ -103,7 +113,7 @@ async def _main(
     worker, tool = worker_in(folder)
     model = ScriptedProvider(worker if works else (lambda _: typed(ANSWER)), sleep=clock.sleep)
     if acts:
-        model = ScriptedProvider(partial(poster, acts), sleep=clock.sleep)
+        model = ScriptedProvider(partial(actor, acts), sleep=clock.sleep)
     connections = connections_of(store, clock)
     longer = LongWork(store.schedules, connections.schedules, clock)
     tools: list[Tool] = [BackgroundTool(store.schedules), tool] if works else []

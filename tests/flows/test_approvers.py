@@ -22,9 +22,11 @@ from tests.fakes.discord_world import ANN
 from tests.fakes.one_turn import Echo
 from tests.fakes.telling_model import ALLOW, REFUSE, says
 from tests.flows.worlds import (
+    DISCORD_PEOPLE,
     DISCORD_ROLE,
     SLACK_CREW,
     SLACK_OTHER,
+    SLACK_PEOPLE,
     WORLDS,
     AnyWorld,
     DiscordPage,
@@ -66,12 +68,15 @@ class Approval:
         elif isinstance(self.world, DiscordWorld):
             self.world.fake.world.absent.add(ANN)
 
-    def give_role(self, who: Who | None) -> None:
-        """Only this person has the role, or nobody."""
+    def give_role(self, *people: Who) -> None:
+        """Only these people have the role."""
         if isinstance(self.world, SlackWorld):
-            self.world.slack.state.groups = {SLACK_CREW: {SLACK_OTHER} if who else set()}
+            self.world.slack.state.groups = {SLACK_CREW: {SLACK_PEOPLE[who] for who in people}}
         elif isinstance(self.world, DiscordWorld):
-            self.world.fake.world.roles_of[ANN] = [DISCORD_ROLE] if who else []
+            others = (Who.OTHER, Who.THIRD)
+            self.world.fake.world.roles_of |= {
+                DISCORD_PEOPLE[who]: [DISCORD_ROLE] if who in people else [] for who in others
+            }
 
     @asynccontextmanager
     async def running(self, *, answers: bool = True) -> AsyncGenerator[None]:
@@ -101,9 +106,13 @@ class Approval:
         )
         return self.shown()[-1]
 
-    def shown(self) -> Sequence[Page]:
+    def shown(self, who: Who = Who.OTHER) -> Sequence[Page]:
         """The requests that the other person is shown in their direct messages."""
-        return [page for page in self.world.direct(Who.OTHER) if "needs your approval" in page.whole]
+        return [page for page in self.world.direct(who) if "needs your approval" in page.whole]
+
+    def told(self, words: str, who: Who) -> bool:
+        """Whether a person was shown these words."""
+        return any(words in page.whole for page in (*self.world.direct(who), *self.world.private()))
 
     async def ended(self) -> None:
         turns = self.host.store
@@ -212,7 +221,7 @@ async def test_who_has_the_role_that_a_row_names_approves_and_who_lost_it_does_n
             await here.world.write("hello", Who.OTHER)  # Discord does not list who has a role
             await here.ended()
             page = await here.asked()
-            here.give_role(None)
+            here.give_role()
             here.world.clock.ahead_s += 2 * FRESH_S
             await here.world.press(page, ALLOW, Who.OTHER)
             refused = tool_texts.NOT_AN_APPROVER.format(who=tool_texts.APPROVING["1 role"])
@@ -220,6 +229,30 @@ async def test_who_has_the_role_that_a_row_names_approves_and_who_lost_it_does_n
                 lambda: any(refused in page.whole for page in (*here.world.direct(Who.OTHER), *here.world.private()))
             )
     assert here.tool.said == []
+
+
+async def test_where_a_row_needs_two_both_are_asked_and_the_call_runs_once_both_have_approved(
+    open_world: AnyWorld,
+) -> None:
+    async with approval(open_world, f"echo * * ask by two role:{ROLES[open_world]}") as here:
+        here.world.add_third()
+        here.give_role(Who.OTHER, Who.THIRD)
+        async with here.running():
+            for number, who in enumerate((Who.OTHER, Who.THIRD), 1):
+                await here.world.write("hello", who)  # Discord does not list who has a role
+                await here.world.until(lambda turns=number: len(here.host.store.turns) == turns)
+                await here.ended()
+            page = await here.asked()
+            await here.world.until(lambda: here.shown(Who.THIRD))
+            (third,) = here.shown(Who.THIRD)
+            await here.world.press(page, ALLOW, Who.OTHER)
+            await here.world.until(lambda: here.told(tool_texts.ONE_MORE_NEEDED, Who.OTHER))
+            assert here.tool.said == []
+            await here.world.press(third, ALLOW, Who.THIRD)
+            await here.ended()
+            (row,) = await here.host.store.audit.newest(1)
+    assert here.tool.said == ["Hello Ben."]
+    assert row.decided_by == f"approver {here.world.person(Who.OTHER)} {here.world.person(Who.THIRD)}"
 
 
 async def test_where_nobody_can_be_asked_the_call_does_not_run_and_the_answer_goes_on(open_world: AnyWorld) -> None:

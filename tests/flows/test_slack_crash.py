@@ -1,5 +1,6 @@
 """`kill -9` while an answer grows in Slack, then a restart on the same database: the same messages, finished, once."""
 
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -61,11 +62,12 @@ async def test_a_killed_answer_is_finished_in_the_same_messages(tmp_path: Path, 
 async def test_a_post_that_a_killed_process_may_have_made_is_not_made_again(tmp_path: Path) -> None:
     async with FakeSlack(FastClock()) as slack:
         ann, general, team = slack.state.user("ann"), slack.state.channel("general"), slack.state.channel("team")
-        async with process(slack, tmp_path, team):
+        act = json.dumps({"name": "post_message", "args": {"where": team, "text": "once"}})
+        async with process(slack, tmp_path, act):
             slack.faults["chat.postMessage"] += [HANGS_LATER]
             await slack.say(ann, general, f"<@{BOT_USER}> post it")
             await slack.until(lambda: slack.state.answers(team))
-        async with process(slack, tmp_path, team):
+        async with process(slack, tmp_path, act):
             await slack.until(lambda: any(UNSURE in page.text for page in slack.state.answers(general)))
         assert [page.text for page in slack.state.answers(team)] == ["once"]
 

@@ -24,6 +24,7 @@ from tests.fakes.discord_world import (
     ANN,
     BO,
     BOT,
+    CY,
     DM_OF,
     EPHEMERAL,
     EVERYBODY,
@@ -46,6 +47,8 @@ from tests.fakes.slack_things import BOT_USER, TEAM, FakeEphemeral, FakeMessage
 class Who(Enum):
     ASKER = "asker"
     OTHER = "other"
+    THIRD = "third"
+    """Who is there only once they were `added`."""
 
 
 Upload: TypeAlias = dict[str, Any]  # A file as the platform's events describe it
@@ -95,6 +98,10 @@ class World(Protocol):
 
     def person(self, who: Who) -> str:
         """Return the person's id, as the bot writes it."""
+        ...
+
+    def add_third(self) -> None:
+        """A third person is in the place."""
         ...
 
     def conversation(self, question: Page) -> str:
@@ -309,8 +316,9 @@ SLACK_LABELS: Final[Mapping[ReplyAction, str]] = {
     ReplyAction.KEEP: reply_texts.KEEP_BUTTON,
     ReplyAction.END: reply_texts.END_BUTTON,
 }
-SLACK_PEOPLE: Final = {Who.ASKER: SLACK_ASKER, Who.OTHER: SLACK_OTHER}
-SLACK_DMS: Final = {Who.ASKER: SLACK_DM, Who.OTHER: "D0BOB"}
+SLACK_THIRD: Final = "U0CAT"
+SLACK_PEOPLE: Final = {Who.ASKER: SLACK_ASKER, Who.OTHER: SLACK_OTHER, Who.THIRD: SLACK_THIRD}
+SLACK_DMS: Final = {Who.ASKER: SLACK_DM, Who.OTHER: "D0BOB", Who.THIRD: "D0CAT"}
 
 
 @dataclass
@@ -327,6 +335,15 @@ class SlackWorld:
     groups: frozenset[str] = frozenset()
     marks: bool = False
     _copies: list[FakeEphemeral] = field(default_factory=list[FakeEphemeral])
+
+    def open_dm(self, who: Who) -> None:
+        dm = SLACK_DMS[who]
+        self.slack.state.channel(dm.removeprefix("D0"), "im")
+        self.slack.state.channels[dm].members = {SLACK_PEOPLE[who], BOT_USER}
+
+    def add_third(self) -> None:
+        self.slack.state.channels[SLACK_GENERAL].members.add(self.slack.state.user("cat"))
+        self.open_dm(Who.THIRD)
 
     def person(self, who: Who) -> str:
         return f"slack:{TEAM}:{SLACK_PEOPLE[who]}"
@@ -497,10 +514,10 @@ async def in_slack() -> AsyncGenerator[SlackWorld]:
         slack.state.user("bob")
         slack.state.channel("general")
         slack.state.channel("secret", "private")
-        for user, dm in SLACK_DMS.items():
-            slack.state.channel(dm.removeprefix("D0"), "im")
-            slack.state.channels[dm].members = {SLACK_PEOPLE[user], BOT_USER}
-        yield SlackWorld(slack, clock)
+        world = SlackWorld(slack, clock)
+        for who in (Who.ASKER, Who.OTHER):
+            world.open_dm(who)
+        yield world
 
 
 # --------------------------------------------------------------------------------------------------
@@ -549,7 +566,7 @@ DISCORD_LABELS: Final[Mapping[ReplyAction, str]] = {
     ReplyAction.KEEP: reply_texts.KEEP_BUTTON,
     ReplyAction.END: reply_texts.END_BUTTON,
 }
-DISCORD_PEOPLE: Final = {Who.ASKER: BO, Who.OTHER: ANN}
+DISCORD_PEOPLE: Final = {Who.ASKER: BO, Who.OTHER: ANN, Who.THIRD: CY}
 
 
 @dataclass
@@ -566,6 +583,9 @@ class DiscordWorld:
     dm: str = DM_OF[BO]
     name: str = "Bo"
     marks: bool = False
+
+    def add_third(self) -> None:
+        """They are a member of the server already."""
 
     def person(self, who: Who) -> str:
         return f"discord:{DISCORD_PEOPLE[who]}"

@@ -99,7 +99,8 @@ class DiscordApprovers:
         channel, name = await rest.open_dm(number), panel.actions[0].words if panel.actions else panel.text
         pages = list[str]()
         for at, layout in enumerate(layouts):
-            nonce = blake2s(f"{name} {at}".encode(), digest_size=NONCE_BYTES).hexdigest()
+            # Discord compares nonces of all channels, and each approver is sent the same words.
+            nonce = blake2s(f"{number} {name} {at}".encode(), digest_size=NONCE_BYTES).hexdigest()
             pages.append(f"{channel}/{await rest.send_panel(channel, layout.to_components(), nonce)}")
         return tuple(pages)
 
