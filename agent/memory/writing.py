@@ -227,11 +227,13 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
 
 
 def settle(
-    facts: Sequence[Fact], older_id: str, newer_id: str, *, replaced: bool
+    facts: Sequence[Fact], older_id: str, newer_id: str, *, replaced: bool, by_person: bool = False
 ) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
-    """Settle whether the newer fact replaced the one that it doubts: a model was asked about the two alone.
+    """Settle whether the newer fact replaced the one that it doubts: a model was asked about the two alone, or their
+    person decided (`by_person`).
 
-    Nothing changes if one of them is not valid any more, or if the rules exclude what the model says.
+    Nothing changes if one of them is not valid any more, if the older one has a greater authority or binds, or if the
+    rules exclude what the model says.
     """
     known = {fact.id: fact for fact in facts}
     older, newer = known.get(older_id), known.get(newer_id)
@@ -244,7 +246,9 @@ def settle(
     # The rules stand above the model that was asked: it sees two sentences, not who may decide. And what a person asked
     # to be remembered is replaced by nothing but their own words.
     is_own = bool(newer.said) or newer.source == CORRECTION
-    if not is_own or older.authority > newer.authority or older.is_constraint or not may_replace(*told):
+    if older.authority > newer.authority or older.is_constraint:
+        return tuple(facts), ()
+    if not (by_person or (is_own and may_replace(*told))):
         return tuple(facts), ()
     known[older_id] = replace(older, is_valid=False, superseded_by=newer_id)  # still `doubted_by`: by a verdict
     known[newer_id] = replace(newer, supersedes=newer.supersedes or older_id)

@@ -67,9 +67,11 @@ class Facts(FactWriter, Protocol):
         """
         ...
 
-    async def settle(self, person: str, audience: str, older: str, newer: str, *, replaced: bool | None) -> bool:
+    async def settle(
+        self, person: str, audience: str, older: str, newer: str, *, replaced: bool | None, by_person: bool = False
+    ) -> bool:
         """Settle a doubt: the newer fact replaced the older one, or both hold; None: the model left it open, which is
-        counted. Return whether anything changed.
+        counted. `by_person`: the person decided, and needs no answer that tells of it. Return whether anything changed.
         """
         ...
 

@@ -20,6 +20,8 @@ class ShownEntry:
     """The entry's text without formatting, to be edited in a form."""
     may_undo: bool = False
     """Whether it replaced another one, which holds again if this one is undone."""
+    may_settle: bool = False
+    """Whether it is marked as possibly outdated by another entry, and its person can decide."""
 
 
 @dataclass(frozen=True, slots=True)

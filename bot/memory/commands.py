@@ -65,9 +65,19 @@ def memory_panel(answer: MemoryAnswer, chars: int | None = None, *, listed: bool
 
 
 def _entry_part(entry: ShownEntry, chars: int | None) -> PanelPart:
-    if chars is None or len(entry.text) <= chars:
-        return PanelPart(entry_line(entry), _entry_actions(entry))
-    return PanelPart(entry_line(entry, chars), (PanelAction(f"Open {entry.number}", view.show_words(entry.key)),))
+    opening = PanelAction(f"Open {entry.number}", view.show_words(entry.key))
+    if chars is not None and len(entry.text) > chars:
+        return PanelPart(entry_line(entry, chars), (opening,))
+    # The list has room for three buttons at each entry; all stand below the entry when it is opened.
+    return PanelPart(entry_line(entry), (*_decisions(entry), opening) if entry.may_settle else _entry_actions(entry))
+
+
+def _decisions(entry: ShownEntry) -> tuple[PanelAction, ...]:
+    """The buttons of an entry that is marked as possibly outdated."""
+    return (
+        PanelAction(memory_texts.KEEP_BOTH, view.settle_words(entry.key, replaced=False)),
+        PanelAction(memory_texts.REPLACE, view.settle_words(entry.key, replaced=True)),
+    )
 
 
 def _entry_actions(entry: ShownEntry) -> tuple[PanelAction, ...]:
@@ -77,6 +87,8 @@ def _entry_actions(entry: ShownEntry) -> tuple[PanelAction, ...]:
         PanelAction("Delete", view.delete_words(key), danger=True, confirm=SURE),
         CORRECT.button(view.correct_words(key)),
     ]
+    if entry.may_settle:
+        actions += _decisions(entry)
     if entry.may_undo:
         actions.append(PanelAction("Undo", view.undo_words(key)))
     if entry.everywhere:
@@ -169,7 +181,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "delete 3, undo, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, share off or help",
+            "delete 3, undo, correct 3 NEW WORDS, everywhere 3, both 3, replace 3, export, pause, share off or help",
         ),
     ),
     phrases=("show memory", "show my memory"),

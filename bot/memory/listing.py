@@ -55,18 +55,27 @@ def listed_entries(
     zone: tzinfo,
     self_stated: Container[str],
     former: Sequence[Fact] = (),
+    valid: Sequence[Fact] = (),
 ) -> tuple[ShownEntry, ...]:
     """Return the entries as they are shown, in the order of their numbers in `numbers`; days are of `zone`.
 
     `self_stated`: the ids of facts that come from the person's own words alone. Profile entries always do.
-    `former`: the superseded facts.
+    `former`: the superseded facts; `valid`: the others, also those of other pages.
     """
     replaced: dict[str, list[str]] = {}
     for fact in former:
         if fact.superseded_by is not None:
             replaced.setdefault(fact.superseded_by, []).append(fact.text)
+    by_id = {fact.id: fact for fact in valid}
     entries = (
-        _entry(item, numbers, zone, self_stated, () if isinstance(item, ProfileEntry) else replaced.get(item.id, ()))
+        _entry(
+            item,
+            numbers,
+            zone,
+            self_stated,
+            () if isinstance(item, ProfileEntry) else replaced.get(item.id, ()),
+            None if isinstance(item, ProfileEntry) else by_id.get(item.doubted_by or ""),
+        )
         for item in items
     )
     return tuple(sorted(entries, key=lambda entry: entry.number))
@@ -119,16 +128,22 @@ def full_text(items: Sequence[Remembered]) -> str:
 
 
 def _entry(
-    item: Remembered, numbers: EntryNumbers, zone: tzinfo, self_stated: Container[str], replaced: Sequence[str]
+    item: Remembered,
+    numbers: EntryNumbers,
+    zone: tzinfo,
+    self_stated: Container[str],
+    replaced: Sequence[str],
+    doubter: Fact | None,
 ) -> ShownEntry:
-    """`replaced`: the texts of the facts that it superseded."""
+    """`replaced`: the texts of the facts that it superseded; `doubter`: the fact that may have replaced it."""
     doubt = instead = ""
     if isinstance(item, ProfileEntry):
         text, plain, in_own_words = f"{memory_texts.FIELDS[item.field]}: {literal(item.full_text)}", item.text, True
     else:
         review = " (needs review: something it is based on has changed)" if item.needs_review else ""
-        newer = numbers.by_key.get(f"f:{item.doubted_by}") if item.doubted_by is not None else None
-        doubt = memory_texts.MAY_BE_OUTDATED.format(number=newer) if newer is not None else ""
+        if doubter is not None and (newer := numbers.by_key.get(key_of(doubter))) is not None:
+            shown = literal(shortened(doubter.text, QUOTE_CHARS)).rstrip(BACKSLASH)
+            doubt = memory_texts.MAY_BE_OUTDATED.format(number=newer, newer=shown)
         former = "; ".join(literal(shortened(text, QUOTE_CHARS)).rstrip(BACKSLASH) for text in replaced[:REPLACED])
         instead = memory_texts.REPLACED.format(before=former) if former else ""
         text, plain, in_own_words = (
@@ -145,6 +160,7 @@ def _entry(
         everywhere=item.everywhere,
         plain=plain,
         may_undo=bool(instead),
+        may_settle=bool(doubt),
     )
 
 

@@ -56,6 +56,16 @@ class UseEverywhere:
 
 
 @dataclass(frozen=True, slots=True)
+class SettleDoubt:
+    """Decide about an entry that is marked as possibly outdated: the newer one replaces it, or (`replaced` False) both
+    hold.
+    """
+
+    ref: str
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ExportMemory:
     """`path`: the file that a terminal writes; "" to print the export."""
 
@@ -99,6 +109,7 @@ Request: TypeAlias = (
     | UndoDelete
     | CorrectEntry
     | UseEverywhere
+    | SettleDoubt
     | ExportMemory
     | PauseLearning
     | ShareOwn
@@ -131,6 +142,8 @@ def read_memory_request(words: str) -> Request:
             return CorrectEntry(ref, text.strip())
         case "everywhere" | "here" if names_entry and not text:
             return UseEverywhere(ref, on=word == "everywhere")
+        case "both" | "replace" if names_entry and not text:
+            return SettleDoubt(ref, replaced=word == "replace")
         case "export":
             return ExportMemory(rest)
         case "pause" | "resume" if where in _HERE | _EVERYBODY | {""}:
@@ -173,6 +186,10 @@ def undo_turn_words(turn: int) -> str:
 def correct_words(key: str) -> str:
     """Return the words before which the entry's new text is written."""
     return f"correct {key}"
+
+
+def settle_words(key: str, *, replaced: bool) -> str:
+    return f"{'replace' if replaced else 'both'} {key}"
 
 
 def everywhere_words(key: str, *, on: bool) -> str:

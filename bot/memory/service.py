@@ -116,6 +116,8 @@ class MemoryService:
                 return await self._decide(viewer, ref, lambda item, at: self._correct(item, at, text))
             case view.UseEverywhere(ref, on):
                 return await self._decide(viewer, ref, lambda item, at: self._use_everywhere(item, at, on=on))
+            case view.SettleDoubt(ref, replaced):
+                return await self._decide(viewer, ref, lambda item, at: self._settle_doubt(item, at, replaced=replaced))
             case view.ExportMemory():
                 return MemoryAnswer(memory_texts.EXPORTED, file=await self._export(viewer))
             case view.PauseLearning():
@@ -159,12 +161,13 @@ class MemoryService:
         all_items = await self.known(viewer, past=True)
         former = [item for item in all_items if isinstance(item, Fact) and not item.is_valid]
         items = [item for item in all_items if item not in former]
+        valid = [item for item in items if isinstance(item, Fact)]
         numbers = await self._update_numbers(viewer, lambda old: old.including(key_of(item) for item in items))
         page_items, current, pages = page_of(items, numbers, page, key, self.page_size)
         own = await self.facts.in_own_words(
             viewer.person.id, [item.id for item in page_items if isinstance(item, Fact)]
         )
-        entries = listed_entries(page_items, numbers, zone_of(viewer.person.time_zone), own, former)
+        entries = listed_entries(page_items, numbers, zone_of(viewer.person.time_zone), own, former, valid)
         paused = lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = memory_texts.MEMORY_HEADING if entries else memory_texts.NOTHING_REMEMBERED
         opted_out = (await self.preferences.all_of(viewer.person.id)).get(SHARING) == PAUSED
@@ -314,6 +317,21 @@ class MemoryService:
             key=lambda candidate: candidate.id,
             default=None,
         )
+
+    async def _settle_doubt(self, item: Remembered, viewer: Asker, *, replaced: bool) -> str:
+        """Decide for the person what the model that learns was to be asked."""
+        if not isinstance(item, Fact) or item.doubted_by is None:
+            raise Refused(memory_texts.NOT_IN_DOUBT)
+        known = await self.known(viewer)
+        newer = next((fact for fact in known if isinstance(fact, Fact) and fact.id == item.doubted_by), None)
+        if newer is None:
+            raise Refused(memory_texts.NOT_IN_DOUBT)
+        if not await self.facts.settle(
+            item.person, item.audience, item.id, newer.id, replaced=replaced, by_person=True
+        ):
+            raise Refused(memory_texts.BOUND)
+        sentence = memory_texts.SETTLED if replaced else memory_texts.BOTH_KEPT
+        return sentence.format(older=entry_sentence(item), newer=entry_sentence(newer))
 
     async def _use_everywhere(self, item: Remembered, viewer: Asker, *, on: bool) -> str:
         person = viewer.person.id

@@ -38,7 +38,12 @@ KEEPS = "*I store what you write to me. To see what I know about you, use `/memo
 KEPT = f"{REMEMBERED}{{facts}}*"
 LEARNED_SINCE = f"{LEARNED_EARLIER}{{facts}}*"
 KEPT_AND_LEARNED = f"{REMEMBERED}{{facts}}. Learned from your earlier messages: {{earlier}}*"
-MAY_BE_OUTDATED = " (possibly outdated by entry {number})"
+MAY_BE_OUTDATED = " (possibly outdated by entry {number}: “{newer}”)"
+KEEP_BOTH = "Keep both"
+REPLACE = "Replace"
+BOTH_KEPT = "Both are valid: {older} and {newer}."
+SETTLED = "Replaced {older} with {newer}. To make both valid again, undo the newer entry."
+NOT_IN_DOUBT = "Nothing changed, because no newer entry may have replaced this one."
 REPLACED = " (replaced: {before})"
 INSTEAD = "{fact} (replaced: {before})"
 MORE_FACTS = "{facts}; and {many} more"
@@ -59,6 +64,8 @@ MEMORY_HELP: Mapping[str, str] = {
     "/memory correct 3 NEW WORDS": "replace entry 3 with your own words",
     "/memory everywhere 3": "use entry 3 in all my replies to you",
     "/memory here 3": "use entry 3 only where you said it",
+    "/memory both 3": "keep entry 3 and the newer one that may have replaced it",
+    "/memory replace 3": "replace entry 3 with the newer one that may have replaced it",
     "/memory export": "export what I know about you as JSON",
     "/memory pause": "stop learning from what you say",
     "/memory pause here": "stop in this channel only; channel managers can add “for everyone”",
@@ -67,7 +74,7 @@ MEMORY_HELP: Mapping[str, str] = {
 }
 MEMORY_USAGE = (
     "`/memory` shows the list. You can add `show 3`, `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, "
-    "`here 3`, `export`, `pause`, `resume`, `share off` or `help`."
+    "`here 3`, `both 3`, `replace 3`, `export`, `pause`, `resume`, `share off` or `help`."
 )
 DID_YOU_MEAN = "Did you mean `/memory {word}`? "
 _ENTRY_FORM = "Write the entry's number, as in `/memory {word} 3`."
@@ -83,6 +90,8 @@ MEMORY_FORMS: Mapping[str, str] = {
     "correct": "Write the entry's number and the new text, as in `/memory correct 3 I prefer tea`.",
     "everywhere": _ENTRY_FORM.format(word="everywhere"),
     "here": _ENTRY_FORM.format(word="here"),
+    "both": _ENTRY_FORM.format(word="both"),
+    "replace": _ENTRY_FORM.format(word="replace"),
     "export": MEMORY_USAGE,
     "pause": _PAUSE_FORM.format(word="pause"),
     "resume": _PAUSE_FORM.format(word="resume"),

@@ -183,7 +183,14 @@ def doubts(connection: Connection, person: str, audience: str, limit: int, asked
 
 
 def settle(
-    connection: Connection, person: str, audience: str, older: str, newer: str, *, replaced: bool | None
+    connection: Connection,
+    person: str,
+    audience: str,
+    older: str,
+    newer: str,
+    *,
+    replaced: bool | None,
+    by_person: bool = False,
 ) -> bool:
     in_order(connection, f"facts {audience}")
     asked = update(fact).where(fact.c.id == int(older), fact.c.doubted_by == int(newer), fact.c.person == person)
@@ -195,9 +202,9 @@ def settle(
     before += _by_id(connection, derived - {int(older), int(newer)})
     if any((item.person, item.audience) != (person, audience) for item in before):
         return False
-    after, changes = writing.settle(before, older, newer, replaced=replaced)
+    after, changes = writing.settle(before, older, newer, replaced=replaced, by_person=by_person)
     _store(connection, before, after)
-    if any(isinstance(change, FactSuperseded) for change in changes):  # the next answer tells of it
+    if not by_person and any(isinstance(change, FactSuperseded) for change in changes):  # the next answer tells of it
         connection.execute(update(fact).where(fact.c.id == int(newer)).values(announced=None))
     return bool(changes)
 

@@ -488,10 +488,52 @@ async def test_the_list_shows_what_may_be_outdated_by_which_entry_both_with_thei
     await said_and_learned(office, "Our team eats lunch in the garden", "", "Our team eats lunch in the garden", 0)
     await said_and_learned(office, "Our team eats lunch on the roof", "", "Our team eats lunch on the roof", 9)
     older, newer = (await office.ask("")).entries
-    assert older.text == f"Our team eats lunch in the garden (possibly outdated by entry {newer.number})"
+    doubt = f"(possibly outdated by entry {newer.number}: “Our team eats lunch on the roof”)"
+    assert older.text == f"Our team eats lunch in the garden {doubt}"
     assert newer.text == "Our team eats lunch on the roof"
     days = [(NOON + timedelta(days=days)).date().isoformat() for days in (0, 9)]
     assert [day in entry.source for day, entry in zip(days, (older, newer), strict=True)] == [True, True]
+
+
+LUNCH = "Our team eats lunch in the garden", "Our team eats lunch on the roof"
+
+
+async def lunch_in_doubt(office: Office) -> None:
+    for value, days in zip(LUNCH, (0, 9), strict=True):
+        await said_and_learned(office, value, "", value, days)
+    await office.ask("")  # numbers the entries
+
+
+async def test_the_person_decides_with_a_button_that_both_hold_and_no_model_is_asked_then(office: Office) -> None:
+    await lunch_in_doubt(office)
+    part = memory_panel(await office.ask(""), 600).parts[0]
+    assert [action.label for action in part.actions] == ["Keep both", "Replace", "Open 1"]
+    answer = await office.ask(part.actions[0].words)
+    assert answer.text.startswith(f"Both are valid: “{LUNCH[0]}” and “{LUNCH[1]}”.")
+    assert [entry.text for entry in answer.entries] == [*LUNCH]
+    assert await office.store.facts.doubts("ann", "person:ann", 9, 9) == []
+    assert (await office.ask("both 1")).text.startswith(memory_texts.NOT_IN_DOUBT)
+
+
+async def test_the_person_replaces_what_is_outdated_and_undo_makes_both_valid(office: Office) -> None:
+    await lunch_in_doubt(office)
+    answer = await office.ask("replace 1")
+    assert answer.text.startswith(f"Replaced “{LUNCH[0]}” with “{LUNCH[1]}”.")
+    (entry,) = answer.entries
+    assert entry.text == f"{LUNCH[1]} (replaced: {LUNCH[0]})"
+    undone = await office.ask(f"undo {entry.number}")
+    assert sorted(entry.plain for entry in undone.entries) == [*LUNCH]
+
+
+async def test_an_opened_entry_in_doubt_has_all_its_buttons(office: Office) -> None:
+    await lunch_in_doubt(office)
+    labels = [action.label for action in memory_panel(await office.ask("show 1")).actions]
+    assert labels == ["Delete", "Correct", "Keep both", "Replace", "Use everywhere", "Back"]
+
+
+@pytest.mark.parametrize("words", ["both 9", "replace 9"])
+async def test_a_number_without_an_entry_decides_nothing(office: Office, words: str) -> None:
+    assert (await office.ask(words)).refused
 
 
 async def test_what_a_connected_account_was_told_is_listed_and_changed_here_and_opened_only_there(
