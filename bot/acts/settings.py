@@ -39,14 +39,17 @@ class ActSettings:
         parsers.whole(1, 10_000),
         20,
         section=Section.ACCESS,
-        description="Maximum number of times per day that the bot posts, reacts, pins or the like for one person.",
+        description=(
+            "Maximum number of actions per day (posts, reactions, pins and others) for one person. Deletions do not "
+            "count."
+        ),
     )
     per_channel: int = setting(
         "COGENCY_ACTS_PER_CHANNEL",
         parsers.whole(1, 10_000),
         50,
         section=Section.ACCESS,
-        description="Maximum number of times per day that the bot posts, reacts, pins or the like in one channel.",
+        description="Maximum number of actions per day in one channel, for everyone. Deletions do not count.",
     )
 
     @property

@@ -29,7 +29,7 @@ LOCATION: Final = "An address or place, unless `where` is a voice channel."
 EVENT_WHERE: Final = "The voice channel of the event; default: this server."
 
 UNDER_LINK: Final = "The link of the message below which to start it."
-TAG: Final = "Of a forum's post, on Discord."
+TAG: Final = "For a forum post, on Discord."
 DESCRIPTION: Final = "Set the description instead, in Slack."
 BOOKMARK_NAMED: Final = "Its exact title or link."
 

@@ -135,7 +135,7 @@ NEEDS_FILE: Final = "Name a file, or use --starter to run the built-in questions
 FILE_OR_STARTER: Final = "Use either a file or --starter."
 SAME_MODEL: Final = "{model} is named twice."
 NO_QUESTION_NAMED: Final = "--only names `{name}`, which is neither a question nor a group of {file}."
-FILE_EXISTS: Final = "{file} exists already. Choose another name."
+FILE_EXISTS: Final = "{file} already exists. Choose another name."
 STARTER_WRITTEN: Final = "Wrote 40 example questions to {file}."
 NOT_WRITTEN: Final = "{file} cannot be written: {reason}."
 NO_FOLDER: Final = "{file} cannot be written: its folder does not exist"
@@ -147,7 +147,7 @@ REHEARSAL_ASKED: Final = (
 SAYS: Final = (
     "Each question is asked in a new workspace, on a database that is deleted afterward, with your settings for models "
     "and tools. The exit code is 0 if enough answers pass, 1 if not, 78 if the file has a mistake, and 130 after "
-    "Ctrl-C, which still writes the reports. Read docs/eval.md for the form of the file."
+    "Ctrl-C, which still writes the reports. docs/eval.md describes the file format."
 )
 
 # An exam of feedback. A model reads the rubrics.

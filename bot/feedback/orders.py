@@ -110,7 +110,7 @@ def _list(words: str) -> FeedbackOrder:
     before, has_page, after = words.casefold().partition("page ")
     page = page_of(f"page {after}") if has_page else 1
     states, reason = OPEN, None
-    for word in before.replace("in work", FeedbackState.IN_WORK).split():
+    for word in before.replace("in progress", FeedbackState.IN_WORK).split():
         if word in FILTERS:
             states = FILTERS[word]
         elif word in {*FeedbackReason}:

@@ -13,7 +13,7 @@ REASONS = {
     FeedbackReason.OTHER: "Something else",
 }
 NO_REASON = "No reason given"
-STATES = {FeedbackState.NEW: "new", FeedbackState.IN_WORK: "in work", FeedbackState.FIXED: "fixed"}
+STATES = {FeedbackState.NEW: "new", FeedbackState.IN_WORK: "in progress", FeedbackState.FIXED: "fixed"}
 
 # The window behind 👎, and `/feedback` in its place
 
@@ -71,9 +71,9 @@ CHANGED = "#{id} is {state} now."
 NOT_THERE = "There is no feedback #{id} here."
 SHOW = "Show"
 FILTERS = {
-    "open": "New and in work",
+    "open": "New and in progress",
     "new": "New",
-    "in-work": "In work",
+    "in-work": "In progress",
     "fixed": "Fixed",
     "all": "All",
 }

@@ -178,7 +178,7 @@ async def test_a_file_is_checked_without_any_model(tmp_path: Path) -> None:
         ((), Exit.ARGUMENTS, "Name a file, or use --starter to run the built-in questions."),
         (("exam.yaml", "--starter"), Exit.ARGUMENTS, "Use either a file or --starter."),
         (("none.yaml",), Exit.SETTINGS, "none.yaml does not exist. To write an example to start from, run `"),
-        (("--write-starter", "exam.yaml"), Exit.ARGUMENTS, "exam.yaml exists already. Choose another name."),
+        (("--write-starter", "exam.yaml"), Exit.ARGUMENTS, "exam.yaml already exists. Choose another name."),
         (
             ("exam.yaml", "--only", "bout"),
             Exit.SETTINGS,

@@ -47,7 +47,7 @@ WRONG = FeedbackReason.WRONG
         ("on 17 too-long: yes", Explain(FeedbackDetails(FeedbackReason.TOO_LONG, "yes"), 17)),
         ("list", ListFeedback()),
         ("list fixed wrong", ListFeedback(FeedbackFilter(frozenset({FeedbackState.FIXED}), WRONG), 1, "fixed wrong")),
-        ("list in work page 2", ListFeedback(FeedbackFilter(frozenset({FeedbackState.IN_WORK})), 2, "in work")),
+        ("list in progress page 2", ListFeedback(FeedbackFilter(frozenset({FeedbackState.IN_WORK})), 2, "in progress")),
         ("list all", ListFeedback(FeedbackFilter(), 1, "all")),
         ("list page 3", ListFeedback(FeedbackFilter(OPEN), 3)),
         ("take 12", ChangeState(12, FeedbackState.IN_WORK)),

@@ -126,7 +126,7 @@ async def test_only_who_sees_a_rating_changes_its_state() -> None:
         with pytest.raises(Refused):
             await service(store).answer(who, "take 1")
         if viewer in {"manager in secret", "operator in secret", "operator in direct"}:
-            assert "in work" in words_of(await service(store).answer(who, "take 2"))
+            assert "in progress" in words_of(await service(store).answer(who, "take 2"))
         else:
             with pytest.raises(Refused):
                 await service(store).answer(who, "take 2")
