@@ -1,7 +1,7 @@
 """Pages of replies as ordinary messages, which are edited; and which error of a page each of Slack's errors is."""
 
 import logging
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -12,6 +12,7 @@ from agent.protocol.render import joined
 from bot.chat.method_queue import MethodQueue
 from bot.chat.rates import MethodRate
 from bot.chat.reply import surface as reply_surface
+from bot.chat.reply.markdown import has_table
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
 from bot.platforms.slack.api import MethodRates, SlackApi, SlackError, SlackLimited, SlackRefused
@@ -106,20 +107,20 @@ class MessagePages:
         """Post a new page and return its time stamp. Raises SurfaceError."""
         queue = self.budgets.posts(self.to.channel)
         where: dict[str, Json] = {"channel": self.to.channel, "thread_ts": self.to.thread_ts or None}
-        posted = await self._write(queue, Method.POST, [*self._forms(look)], {**where, "metadata": metadata_of(key)})
+        posted = await self._write(queue, Method.POST, self._forms(look), {**where, "metadata": metadata_of(key)})
         return api.text(posted, "ts")
 
     async def edit(self, ts: str, look: reply_surface.PageContent, key: reply_surface.PageKey | None = None) -> None:
         """Replace the whole page. `key`: to be added if the message's metadata has no key yet. Raises SurfaceError."""
         metadata = None if key is None else metadata_of(key)
-        await self._update(ts, [*self._forms(look)], metadata)
+        await self._update(ts, self._forms(look), metadata)
 
     async def show_tables(self, ts: str, look: reply_surface.PageContent) -> None:
         """Make the tables of a complete page sortable, if it has any. Raises SurfaceError: the page is as it was."""
-        if forms := [form for form in self._forms(look) if form.tables]:
-            await self._update(ts, forms)
+        if has_table(look.text):
+            await self._update(ts, (form for form in self._forms(look) if form.tables))
 
-    async def _update(self, ts: str, forms: Sequence[_Form], metadata: Json = None) -> None:
+    async def _update(self, ts: str, forms: Iterable[_Form], metadata: Json = None) -> None:
         where: dict[str, Json] = {"channel": self.to.channel, "ts": ts, "metadata": metadata}
         await self._write(self.budgets.updates, Method.UPDATE, forms, where)
 
@@ -130,9 +131,11 @@ class MessagePages:
         return [blocks for blocks in rows if blocks]
 
     async def _write(
-        self, limit: MethodRate | MethodQueue, method: Method, forms: Sequence[_Form], where: dict[str, Json]
+        self, limit: MethodRate | MethodQueue, method: Method, forms: Iterable[_Form], where: dict[str, Json]
     ) -> JsonObject:
-        """Send the first of these forms that Slack takes, once the budget allows it. Raises SurfaceError."""
+        """Send the first of these forms that Slack takes, once the budget allows it: only then are they made. Raises
+        SurfaceError.
+        """
         if (wait := await limit.ask(self.name, self.clock.monotonic())) > 0:
             raise reply_surface.PageQueued(wait)
         with page_errors():
@@ -142,18 +145,17 @@ class MessagePages:
                 await limit.hold(self.clock.monotonic(), limited.retry_after_s)
                 raise
 
-    async def _send(self, method: Method, forms: Sequence[_Form], where: dict[str, Json]) -> JsonObject:
-        *better, last = forms
-        for form in better:
+    async def _send(self, method: Method, forms: Iterable[_Form], where: dict[str, Json]) -> JsonObject:
+        refusal: SlackRefused | None = None
+        for form in forms:
             try:
                 return await self.api.call(method, self.to.mentions, **where, **form.args)
             except SlackRefused as refused:
                 self._check_form(form, refused)
-        try:
-            return await self.api.call(method, self.to.mentions, **where, **last.args)
-        except SlackRefused as refused:
-            self._check_form(last, refused)
-            raise
+                refusal = refused
+        if refusal is not None:
+            raise refusal
+        return {}
 
     def _check_form(self, form: _Form, refused: SlackRefused) -> None:
         """Record which form Slack does not take. Raises the refusal if it has another reason."""
@@ -173,20 +175,14 @@ class MessagePages:
             look = replace(look, text=joined([look.text, "  \n".join(lines)]), note="")
         below = self.buttons(look) or ([[]] if self.to.mentions else [])
         words: Json = {"type": "markdown", "text": look.text}
-        tables = self._with_tables(look)
+        most = self.features.max_tables(self.clock.monotonic()) if look.final and self.sortable else 0
+        tables = blocks_with_tables(look.text, most) if most else []
         beside = notice(look.text) if below or tables else ""  # The same for each form: it takes long to make
-        for number, blocks in tables:
-            yield _Form({"text": beside, "blocks": [*blocks, *(below[0] if below else ())]}, number)
+        while number := count_tables(tables):
+            yield _Form({"text": beside, "blocks": [*tables, *(below[0] if below else ())]}, number)
+            tables = blocks_with_tables(look.text, 1) if number > 1 else []
         for buttons in below:
             yield _Form({"text": beside, "blocks": [words, *buttons]})
         if not self.to.mentions:  # Slack takes markdown_text only alone
             yield _Form({"markdown_text": look.text})
         yield _Form({"text": look.text})  # for a workspace that does not know markdown_text
-
-    def _with_tables(self, look: reply_surface.PageContent) -> list[tuple[int, list[Json]]]:
-        """Return the text of a final page as blocks, with all or one of its tables sortable, and how many these are."""
-        limit = self.features.max_tables(self.clock.monotonic()) if look.final and self.sortable else 0
-        blocks = blocks_with_tables(look.text, limit) if limit else []
-        number = count_tables(blocks)
-        forms = [(number, blocks)] if blocks else []
-        return [*forms, (1, blocks_with_tables(look.text, 1))] if number > 1 else forms

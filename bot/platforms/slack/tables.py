@@ -2,7 +2,8 @@
 
 Rules
 - Only a table that fits Slack's limits as it is becomes a block, and only outside of lists and quotes. Everything else
-  stays Markdown, which Slack shows as a table that cannot be sorted.
+  stays Markdown, which Slack shows as a table that cannot be sorted. So does a table with what only Markdown shows:
+  names of emoji, and Slack's forms of channels and people.
 - Slack sorts a column by number if all of its cells are numbers, else by letter. A column is of numbers only if no
   cell can be read in two ways: "1.234" may be a thousand, or one and a bit.
 https://docs.slack.dev/reference/block-kit/blocks/data-table-block
@@ -33,6 +34,7 @@ MAX_URL_CHARS: Final = 3_000
 
 EMPTY: Final = " "  # Slack takes no cell without a character
 
+_MARKDOWN_ONLY: Final = re.compile(r":[a-z][a-z0-9_+-]*:|<[#@!]")
 _STYLES: Final[Mapping[str, str]] = {"strong": "bold", "em": "italic", "s": "strike"}
 _ADDRESS: Final = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 # At most 15 digits, which a float holds exactly. Thousands are grouped with commas, as in English.
@@ -62,8 +64,9 @@ def blocks_with_tables(text: str, limit: int = MAX_TABLES) -> list[Json]:
         if node.type != "table" or node.map is None or tables >= limit:
             continue
         rows = [[*row.children] for part in node.children for row in part.children]
-        size = sum(len(plain_text(cell)) for row in rows for cell in row)
-        if chars + size > MAX_CELL_CHARS or (block := _table(rows)) is None:
+        texts = [plain_text(cell) for row in rows for cell in row]
+        size = sum(map(len, texts))
+        if chars + size > MAX_CELL_CHARS or any(map(_MARKDOWN_ONLY.search, texts)) or (block := _table(rows)) is None:
             continue
         start, after = node.map
         blocks += [*_words(lines[end:start]), block]

@@ -131,6 +131,8 @@ def test_an_empty_cell_has_the_one_character_that_slack_demands() -> None:
         "| A |\n|---|\n" + "| x |\n" * (MAX_ROWS + 1),
         "| A |\n|---|\n" + f"| {'x' * (MAX_CELL_CHARS // 2)} |\n" * 2,
         BOATS.replace("\n", "\r\n"),
+        BOATS.replace("Ada", ":white_check_mark: Ada"),
+        BOATS.replace("Ada", "<#C0GENERAL>"),
     ],
 )
 def test_what_is_no_table_that_slack_could_sort_stays_markdown(text: str) -> None:
