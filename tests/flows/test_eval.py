@@ -114,8 +114,8 @@ def temporary(tmp_path: Path) -> Path:
 @pytest.mark.slow
 async def test_the_rehearsal_model_gets_what_it_gets_in_the_starter_file(tmp_path: Path, temporary: Path) -> None:
     settings = {"TMPDIR": f"{temporary}", **BY_WORDS}
-    code, said, complained = await cogency(tmp_path, "eval", "--starter", "--json", "--parallel", "16", **settings)
-    report = json.loads(said)
+    code, printed, complained = await cogency(tmp_path, "eval", "--starter", "--json", "--parallel", "16", **settings)
+    report = json.loads(printed)
     failed = {result["question"] for result in report["results"] if result["status"] == "failed"}
     assert failed == BEYOND_THE_REHEARSAL, complained
     assert {result["status"] for result in report["results"]} == {"passed", "failed"}
@@ -134,10 +134,10 @@ async def test_the_rehearsal_model_gets_what_it_gets_in_the_starter_file(tmp_pat
 async def test_a_run_writes_all_reports_and_stores_only_names_and_counts(tmp_path: Path) -> None:
     (tmp_path / "exam.yaml").write_text(ONE)
     reports = ("--html", "report.html", "--junit", "report.xml")
-    code, said, complained = await cogency(tmp_path, "eval", "exam.yaml", *reports)
+    code, printed, complained = await cogency(tmp_path, "eval", "exam.yaml", *reports)
     assert (code, complained) == (Exit.OK, "")
-    assert said.startswith("exam.yaml: 2 questions. Model: rehearsal.\n[1/2]  passed  ")
-    assert said.endswith("\nThe threshold of 100 % was reached.\n")
+    assert printed.startswith("exam.yaml: 2 questions. Model: rehearsal.\n[1/2]  passed  ")
+    assert printed.endswith("\nThe threshold of 100 % was reached.\n")
     (suite,) = ET.fromstring((tmp_path / "report.xml").read_text()).findall("testsuite")  # noqa: S314 -- our own
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
     assert "Vermilion" in (tmp_path / "report.html").read_text()
@@ -160,15 +160,15 @@ async def test_a_run_writes_all_reports_and_stores_only_names_and_counts(tmp_pat
 
 async def test_a_file_is_checked_without_any_model(tmp_path: Path) -> None:
     no_model = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
-    code, said, complained = await cogency(tmp_path, "eval", "--write-starter", "my.yaml")
-    assert (code, said, complained) == (Exit.OK, "Wrote 40 example questions to my.yaml.\n", "")
+    code, printed, complained = await cogency(tmp_path, "eval", "--write-starter", "my.yaml")
+    assert (code, printed, complained) == (Exit.OK, "Wrote 40 example questions to my.yaml.\n", "")
     assert (tmp_path / "my.yaml").read_text() == starter_text()
-    code, said, complained = await cogency(tmp_path, "eval", "--check", "my.yaml", **no_model)
+    code, printed, complained = await cogency(tmp_path, "eval", "--check", "my.yaml", **no_model)
     assert (code, complained) == (Exit.OK, "")
-    assert said.startswith("my.yaml is valid: 40 questions, ")
+    assert printed.startswith("my.yaml is valid: 40 questions, ")
     (tmp_path / "my.yaml").write_text(ONE.replace("ask:", "aks:", 1))
-    code, said, complained = await cogency(tmp_path, "eval", "--check", "my.yaml", **no_model)
-    assert (code, said) == (Exit.SETTINGS, "")
+    code, printed, complained = await cogency(tmp_path, "eval", "--check", "my.yaml", **no_model)
+    assert (code, printed) == (Exit.SETTINGS, "")
     assert complained == ("cogency: my.yaml, line 4: questions[1].aks is not a known field. Did you mean `ask`?\n")
 
 
@@ -196,15 +196,15 @@ async def test_arguments_that_make_no_run_are_one_sentence(
 ) -> None:
     (tmp_path / "exam.yaml").write_text(ONE)
     (tmp_path / "judged.yaml").write_text(JUDGED)
-    ended, said, complained = await cogency(tmp_path, "eval", *arguments)
-    assert (ended, said) == (code, "")
+    ended, printed, complained = await cogency(tmp_path, "eval", *arguments)
+    assert (ended, printed) == (code, "")
     assert sentence in complained
 
 
 async def test_questions_are_asked_as_the_file_says_and_none_sees_what_was_said_in_another(tmp_path: Path) -> None:
     (tmp_path / "exam.yaml").write_text(ASKED)
-    code, said_, complained = await cogency(tmp_path, "eval", "exam.yaml", "--repeat", "2", **BY_WORDS)
-    assert (code, complained) == (Exit.OK, ""), said_
+    code, printed, complained = await cogency(tmp_path, "eval", "exam.yaml", "--repeat", "2", **BY_WORDS)
+    assert (code, complained) == (Exit.OK, ""), printed
 
 
 async def test_a_model_that_hangs_is_an_error_of_its_question_after_the_timeout(tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ async def test_a_model_that_hangs_is_an_error_of_its_question_after_the_timeout(
 
     async with ModelServer(hang) as server:
         settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": server.url, **BY_WORDS}
-        code, said_, complained = await cogency(tmp_path, "eval", "exam.yaml", "--timeout", "1", **settings)
+        code, printed, complained = await cogency(tmp_path, "eval", "exam.yaml", "--timeout", "1", **settings)
     assert (code, complained) == (Exit.FAILED, "")
-    assert "[1/1]  ERROR   slow\n        no answer within 1 s\n" in said_
+    assert "[1/1]  ERROR   slow\n        no answer within 1 s\n" in printed
 
 
 async def test_models_are_compared_and_judged_by_another_whose_cost_is_shown(tmp_path: Path) -> None:
@@ -232,14 +232,15 @@ async def test_models_are_compared_and_judged_by_another_whose_cost_is_shown(tmp
     async with ModelServer(lambda request: whole(404, {}) if request.method == "GET" else answer(request)) as server:
         settings = {"COGENCY_MODEL": "openai:m-other", "OPENAI_BASE_URL": server.url, **BY_WORDS}
         named = ("--model", "openai:m-kind", "--model", "openai:m-rude")
-        code, said, complained = await cogency(tmp_path, "eval", "exam.yaml", *named, **settings)
+        async with opened(tmp_path):  # as a running bot has it open
+            code, printed, complained = await cogency(tmp_path, "eval", "exam.yaml", *named, **settings)
         asked = {request.json["model"] for request in server.requests if request.method == "POST"}
     assert (code, complained) == (Exit.FAILED, "")
     assert asked == {"m-kind", "m-rude", "m-judge"}, "no other model answers in place of one that is named"
-    assert "exam.yaml: 1 question. Model: openai:m-kind, openai:m-rude. openai:m-judge judges 1 question." in said
-    assert "the judge says: It does not greet." in said
-    assert "\npolite        passed         FAILED\n" in said
-    assert "Judge: openai:m-judge. Cost of judging: no list price." in said
+    assert "exam.yaml: 1 question. Model: openai:m-kind, openai:m-rude. openai:m-judge judges 1 question." in printed
+    assert "the judge says: It does not greet." in printed
+    assert "\npolite        passed         FAILED\n" in printed
+    assert "Judge: openai:m-judge. Cost of judging: no list price." in printed
     _, usage, _ = await cogency(tmp_path, "usage", "--by", "model", "--json")
     spent = {total["key"]: total["calls"] for total in json.loads(usage)["totals"]}
     assert spent == {"openai:m-kind": 1, "openai:m-rude": 1, "openai:m-judge": 2}, "the operator's bill has it all"
@@ -280,18 +281,18 @@ async def test_ctrl_c_leaves_a_report_of_what_was_finished(tmp_path: Path, tempo
 async def test_shared_feedback_becomes_a_file_that_can_be_asked(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await disliked(store, said("What is my secret boat called?", conversation="other"), "ann", WRONG)
-    code, said_, complained = await cogency(tmp_path, "eval", "--from-feedback", "feedback.yaml")
-    assert (code, said_, complained.count("\n")) == (Exit.ARGUMENTS, "", 1)
+    code, printed, complained = await cogency(tmp_path, "eval", "--from-feedback", "feedback.yaml")
+    assert (code, printed, complained.count("\n")) == (Exit.ARGUMENTS, "", 1)
     async with opened(tmp_path) as store:
         await disliked(store, said("What is my boat called?"), "ann", SHARED)
-    code, said_, complained = await cogency(tmp_path, "eval", "--from-feedback", "feedback.yaml")
+    code, printed, complained = await cogency(tmp_path, "eval", "--from-feedback", "feedback.yaml")
     assert (code, complained) == (Exit.OK, "")
-    assert said_ == "Wrote 1 question to feedback.yaml. To run them, name a judge with --judge.\n"
+    assert printed == "Wrote 1 question to feedback.yaml. To run them, name a judge with --judge.\n"
     written = tmp_path / "feedback.yaml"
     assert "secret" not in written.read_text(), "what was not shared stays where it is"
     assert written.stat().st_mode & 0o777 == 0o600
-    code, said_, _ = await cogency(tmp_path, "eval", "--check", "feedback.yaml")
-    assert (code, said_) == (Exit.OK, "feedback.yaml is valid: 1 question, 1 check.\n")
+    code, printed, _ = await cogency(tmp_path, "eval", "--check", "feedback.yaml")
+    assert (code, printed) == (Exit.OK, "feedback.yaml is valid: 1 question, 1 check.\n")
     code, _, complained = await cogency(tmp_path, "eval", "feedback.yaml")
     assert code == Exit.SETTINGS
     assert "is judged by a model. Name the model with --judge" in complained

@@ -4,6 +4,8 @@ import asyncio
 from dataclasses import dataclass, field
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agent.errors import ProviderUnavailable
 from agent.events import Outcome
@@ -14,6 +16,7 @@ from bot.evals.checking import Observation
 from bot.evals.exam import Judged
 from bot.evals.judge import Judge
 from bot.evals.running import EvalBudget, Run, Runner, RunResult, RunStatus, StopReason, planned
+from tests.examples import examples
 from tests.fakes.evals import exam, question, says_yes
 from tests.patience import until
 
@@ -169,3 +172,37 @@ async def test_what_the_judge_spends_counts_toward_the_budget() -> None:
     runner = Runner(says_yes, Judge(provider, lambda: "w0rd"), Spent, no_model, budget, parallel=1)
     results = await runner.run(planned(questions, ["a:1"], 1), asyncio.Event())
     assert [result.status for result in results] == [RunStatus.PASSED, RunStatus.PASSED, RunStatus.NOT_RUN]
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(1, 200), st.integers(1, 6))
+@settings(max_examples=examples(300), deadline=None)
+def test_a_run_costs_at_most_its_budget_and_the_answers_that_had_begun(
+    costs: list[int], limit: int, parallel: int
+) -> None:
+    async def run() -> None:
+        spent, running, begun_within = 0, 0, True
+
+        async def ask(one: Run) -> Observation:
+            nonlocal spent, running, begun_within
+            begun_within = begun_within and spent < limit
+            running += 1
+            assert running <= parallel
+            for _ in range(costs[int(one.question.name)] % 4):
+                await asyncio.sleep(0)
+            spent += costs[int(one.question.name)]
+            running -= 1
+            return await says_yes(one)
+
+        def spent_now() -> Spent:
+            return Spent(cost=Money(spent))
+
+        questions = exam(*(question(f"{number}") for number in range(len(costs))))
+        runner = Runner(ask, None, spent_now, no_model, EvalBudget(money=Money(limit)), parallel)
+        results = await runner.run(planned(questions, ["a:1"], 1), asyncio.Event())
+        left = sum(result.status is RunStatus.NOT_RUN for result in results)
+        assert begun_within, "no question is asked once the budget is used up"
+        assert spent < limit + parallel * max(1, *costs)
+        assert (runner.stopped[0] is StopReason.BUDGET) == (left > 0)
+        assert left == 0 or spent >= limit
+
+    asyncio.run(run())
