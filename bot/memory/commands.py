@@ -181,7 +181,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "delete 3, undo, correct 3 NEW WORDS, everywhere 3, both 3, replace 3, export, pause, share off or help",
+            "delete 3, undo, correct 3 NEW WORDS, everywhere 3, both 3, replace 3, export, pause or help",
         ),
     ),
     phrases=("show memory", "show my memory"),
