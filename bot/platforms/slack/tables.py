@@ -3,7 +3,7 @@
 Rules
 - Only a table that fits Slack's limits as it is becomes a block, and only outside of lists and quotes. Everything else
   stays Markdown, which Slack shows as a table that cannot be sorted. So does a table with what only Markdown shows:
-  names of emoji, and Slack's forms of channels and people.
+  bare addresses, which it makes links, names of emoji, and Slack's forms of channels and people.
 - Slack sorts a column by number if all of its cells are numbers, else by letter. A column is of numbers only if no
   cell can be read in two ways: "1.234" may be a thousand, or one and a bit.
 https://docs.slack.dev/reference/block-kit/blocks/data-table-block
@@ -21,8 +21,8 @@ from bot.chat.texts.formatting import shortened
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.markup import MAX_CELLS, markdown_parser, max_cells, plain_text
 
-# Slack's page named 100 rows below the header and 10,000 characters in all cells of a message until summer 2026, and
-# names twice as many since. The header and the rows of a reply's page fit the lower ones in nearly all cases.
+# Slack's page allows 200 rows below the header, and 20,000 characters in all tables of a message. An earlier version of
+# it allowed 100 rows, and the block `table` takes 10,000 characters: a reply's page has no more of either.
 MAX_ROWS: Final = 100
 MAX_CELL_CHARS: Final = 10_000
 MAX_COLUMNS: Final = 20
@@ -34,7 +34,7 @@ MAX_URL_CHARS: Final = 3_000
 
 EMPTY: Final = " "  # Slack takes no cell without a character
 
-_MARKDOWN_ONLY: Final = re.compile(r":[a-z][a-z0-9_+-]*:|<[#@!]")
+_MARKDOWN_ONLY: Final = re.compile(r":[a-z][a-z0-9_+-]*:|<[#@!]|https?://", re.IGNORECASE)
 _STYLES: Final[Mapping[str, str]] = {"strong": "bold", "em": "italic", "s": "strike"}
 _ADDRESS: Final = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 # At most 15 digits, which a float holds exactly. Thousands are grouped with commas, as in English.

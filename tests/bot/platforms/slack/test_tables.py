@@ -133,6 +133,7 @@ def test_an_empty_cell_has_the_one_character_that_slack_demands() -> None:
         BOATS.replace("\n", "\r\n"),
         BOATS.replace("Ada", ":white_check_mark: Ada"),
         BOATS.replace("Ada", "<#C0GENERAL>"),
+        BOATS.replace("Ada", "see https://example.com/ada"),
     ],
 )
 def test_what_is_no_table_that_slack_could_sort_stays_markdown(text: str) -> None:
