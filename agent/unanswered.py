@@ -69,6 +69,18 @@ class AskedQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedChannel:
+    """A channel in which people asked. `audience`: the label of its readers, no single person; `people`: some of those
+    who asked there, by their ids.
+    """
+
+    source: str
+    channel: str
+    audience: str
+    people: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionGroup:
     """Questions about one subject, the newest first."""
 

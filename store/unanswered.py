@@ -12,12 +12,12 @@ import sqlalchemy as sa
 
 from agent.events import Outcome
 from agent.feedback import ChannelFeedback
-from agent.memory.audience import NOWHERE
+from agent.memory.audience import NOWHERE, AudienceKind
 from agent.messages import ResultStatus
 from agent.shown_replies import ReplyVerdict
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
-from agent.unanswered import AskedQuestion
+from agent.unanswered import AskedChannel, AskedQuestion
 from store.databases.database import SqlStore, reads
 from store.json_columns import read_ids
 from store.message_tables import embedding, message
@@ -25,6 +25,7 @@ from store.replies import verdict
 from store.tool_calls import tool_call
 from store.turn_tables import DONE, turn
 
+MAX_PEOPLE: Final = 20  # Of a channel, the last who asked there
 SEARCH: Final = "recall"  # The tool that searches past messages and documents
 
 _QUESTION, _ANSWER = message.alias(), message.alias()
@@ -98,6 +99,29 @@ def asked(connection: sa.Connection, view: ChannelFeedback, since: datetime, lim
     ]
 
 
+def channels(connection: sa.Connection, since: datetime, limit: int) -> list[AskedChannel]:
+    key = turn.c.source, turn.c.channel, _QUESTION.c.audience
+    within = (
+        sa.select(*key)
+        .select_from(turn.join(_QUESTION, _QUESTION.c.id == _of_turn(Author.PERSON, newest=False)))
+        .where(
+            turn.c.state == DONE,
+            turn.c.kind == TurnKind.QUESTION,
+            turn.c.outcome == Outcome.ANSWERED,
+            _QUESTION.c.time >= since,
+            ~_QUESTION.c.audience.startswith(f"{AudienceKind.PERSON}:", autoescape=True),
+        )
+    )
+    newest = within.group_by(*key).order_by(sa.func.max(turn.c.id).desc()).limit(limit)
+    asking = within.with_only_columns(turn.c.person).group_by(turn.c.person).order_by(sa.func.max(turn.c.id).desc())
+    found = list[AskedChannel]()
+    for source, channel, audience in connection.execute(newest).all():
+        here = turn.c.source == source, turn.c.channel == channel, _QUESTION.c.audience == audience
+        people = connection.execute(asking.where(*here).limit(MAX_PEOPLE)).scalars()
+        found.append(AskedChannel(source, channel, audience, tuple(people)))
+    return found
+
+
 def _tools(connection: sa.Connection, turns: Iterable[int]) -> tuple[dict[int, set[str]], dict[int, set[str]]]:
     """The tools that worked in each of these turns, and those that failed."""
     worked, failed = defaultdict[int, set[str]](set), defaultdict[int, set[str]](set)
@@ -112,3 +136,4 @@ def _tools(connection: sa.Connection, turns: Iterable[int]) -> tuple[dict[int, s
 
 class SqlUnanswered(SqlStore):
     asked = reads(asked)
+    channels = reads(channels)

@@ -13,6 +13,7 @@ PARSERS: Final = frozenset({"loads", "raw_decode"})
 OUR_OWN: Final = {
     "agent/hooks/running.py": "what a function of the operator returned, encoded just before",
     "bot/acts/service.py": "a job that this program stored",
+    "bot/knowledge/digest.py": "a job that this program stored",
     "bot/api/mcp_server/service.py": "a confirmation that this program made, whose digest is checked",
     "bot/webhooks/config.py": "a file of the operator, in TOML",
     "bot/webhooks/outgoing/rows.py": "a file of the operator, in TOML",

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from agent.feedback import ChannelFeedback
-from agent.unanswered import AskedQuestion
+from agent.unanswered import AskedChannel, AskedQuestion
 
 
 class UnansweredQuestions(Protocol):
@@ -15,4 +15,8 @@ class UnansweredQuestions(Protocol):
         """Return the questions that were answered since then in this channel, for those who can read it; the newest
         first.
         """
+        ...
+
+    async def channels(self, since: datetime, limit: int) -> Sequence[AskedChannel]:
+        """Return the channels in which questions were answered since then, the most recent first."""
         ...

@@ -22,12 +22,15 @@ KNOWLEDGE_WORDS = (
     "share on",
     "share off",
     unanswered.UNANSWERED,
+    "digest off",
 )  # Suggested while a person types
 
 
 async def show_knowledge(service: KnowledgeService, call: declaration.CommandCall) -> Panel:
     if (page := unanswered.list_page(call.words)) is not None:
         return await _show_unanswered(service, call, page)
+    if (on := unanswered.digest_choice(call.words)) is not None:
+        return await service.choose_digest(call.caller.person.id, on=on)
     if (text := unanswered.taught(call.words)) is not None:
         return await service.teach(await call.caller.asker(), *text)
     answer = await service.answer(await call.caller.asker(), call.words, call.caller.announce)
@@ -88,6 +91,7 @@ KNOWLEDGE_COMMAND = declaration.Command(
         "show 3": "see the beginning of document 3",
         "remove 3": "remove document 3 and erase its content",
         "unanswered": "for managers of a channel: see what I did not answer well there, by subject, and teach me",
+        "digest off": "for managers: stop the weekly message about what I did not answer well; `digest on` starts it",
         "teach Guest wifi | It is called Heron.": "add a text to the documents here (in channels, managers only)",
         "share on": "for managers in a public channel: let the whole team use what people tell me here from now on",
     },

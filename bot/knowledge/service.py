@@ -42,7 +42,16 @@ from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, literal, shortened, zone_of
 from bot.knowledge import texts as knowledge_texts
 from bot.knowledge.answers import KnowledgeAnswer, ShownDocument
-from bot.knowledge.unanswered import MAX_QUESTIONS, MAX_TEXT, PERIOD, UNANSWERED, view_of
+from bot.knowledge.unanswered import (
+    DIGEST,
+    DIGEST_OFF,
+    MAX_QUESTIONS,
+    MAX_TEXT,
+    PERIOD,
+    UNANSWERED,
+    digest_choice,
+    view_of,
+)
 
 PAGE: Final = 6  # Documents on a page: with their buttons they fit one message on every platform
 SHOWN: Final = 3  # Passages shown of an opened document
@@ -75,6 +84,7 @@ def is_knowledge_request(words: str) -> bool:
     return (
         text.casefold() in {"", "list", "show", UNANSWERED}
         or asks_to_share(words) is not None
+        or digest_choice(words) is not None
         or bool(_NUMBERED.fullmatch(text))
     )
 
@@ -145,6 +155,11 @@ class KnowledgeService:
         since = self.clock.now() - PERIOD
         asked = () if self.questions is None else await self.questions.asked(view, since, MAX_QUESTIONS)
         return await asyncio.to_thread(grouped, asked)
+
+    async def choose_digest(self, person: str, *, on: bool) -> Panel:
+        """Switch the weekly message to this person on or off. Raises StoreError."""
+        await self.preferences.set(person, DIGEST, None if on else DIGEST_OFF)
+        return Panel(knowledge_texts.DIGEST_ON if on else knowledge_texts.DIGEST_OFF)
 
     async def teach(self, asker: Asker, title: str, text: str) -> Panel:
         """Add this text to the place's documents, as `learn` adds a file. Raises StoreError."""

@@ -82,6 +82,15 @@ UNANSWERED_BECAUSE = {
     Unanswered.DISLIKED: "rated 👎 ({count})",
 }
 UNANSWERED_PAGE = "Page {page} of {pages}. For another page, use `/knowledge unanswered page {another}`."
+DIGEST_HEAD = "**What I did not answer well last week** in channels that you manage:"
+DIGEST_LINE = "- {questions} about {subjects} in {channel}: {why}"
+DIGEST_CHANNEL = "this channel"
+DIGEST_END = (
+    "Use `/knowledge unanswered` in the channel to see them, and to teach me what was missing. To stop this weekly "
+    "message, use `/knowledge digest off`."
+)
+DIGEST_ON = "I send you a message on Mondays if I did not answer some questions well in a channel that you manage."
+DIGEST_OFF = "I no longer send you a weekly message about questions that I did not answer well."
 TEACH_BUTTON = "Teach it…"
 TEACH_TITLE = "Teach the bot"
 TEACH_SUBMIT = "Teach"

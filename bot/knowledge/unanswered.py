@@ -28,6 +28,8 @@ EXAMPLES: Final = 3
 QUESTION_CHARS: Final = 200
 MAX_TEXT: Final = 3_000  # Windows of Slack accept no longer text; a longer one is a file for `/learn`
 UNANSWERED: Final = "unanswered"
+DIGEST: Final = "unanswered_digest"  # A person's preference: DIGEST_OFF, or the week of the last weekly message
+DIGEST_OFF: Final = "off"
 TEACH: Final = "teach"
 
 _LIST: Final = re.compile(rf"{UNANSWERED}(?: page ([0-9]{{1,6}}))?", re.IGNORECASE)
@@ -47,6 +49,11 @@ def taught(words: str) -> tuple[str, str] | None:
         return None
     title, separator, text = words.strip()[found.end() :].partition("|")
     return (title.strip(), text.strip()) if separator else None
+
+
+def digest_choice(words: str) -> bool | None:
+    """Return whether the words switch the weekly message on or off; None: neither."""
+    return {"digest on": True, "digest off": False}.get(" ".join(words.casefold().split()))
 
 
 def view_of(asker: Asker, *, operates: bool) -> ChannelFeedback:
@@ -91,17 +98,17 @@ def shown_groups(groups: Sequence[QuestionGroup], page: int, *, buttons: bool) -
     return tuple(parts)
 
 
+def why_text(group: QuestionGroup) -> str:
+    """Return why these questions count as unanswered, each reason with its number."""
+    counts = {reason: group.count(reason) for reason in Unanswered}
+    because = knowledge_texts.UNANSWERED_BECAUSE
+    return ", ".join(because[reason].format(count=count) for reason, count in counts.items() if count)
+
+
 def group_text(group: QuestionGroup) -> str:
     """Return a subject as Markdown: how often it was asked and why it counts, with its newest questions."""
-    why = [
-        knowledge_texts.UNANSWERED_BECAUSE[reason].format(count=count)
-        for reason in Unanswered
-        if (count := group.count(reason))
-    ]
-    head = knowledge_texts.UNANSWERED_GROUP.format(
-        count=counted(len(group.questions), "question", "questions"), why=", ".join(why)
-    )
-    lines = [head]
+    count = counted(len(group.questions), "question", "questions")
+    lines = [knowledge_texts.UNANSWERED_GROUP.format(count=count, why=why_text(group))]
     for question in group.questions[:EXAMPLES]:
         day, link = f"{question.time:%Y-%m-%d}", question.link
         linked = f"[{day}]({link})" if link.startswith(("https://", "http://")) else day

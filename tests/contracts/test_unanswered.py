@@ -12,7 +12,7 @@ from agent.ports.tool_audit import AuditedCall
 from agent.shown_replies import ReplyVerdict
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
-from agent.unanswered import AskedQuestion
+from agent.unanswered import AskedChannel, AskedQuestion
 from store.engine import Store
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said
@@ -75,3 +75,17 @@ async def test_a_question_that_is_forgotten_is_told_no_more(store: Store) -> Non
     assert await store.unanswered.asked(VIEW, START, 9)
     await store.forgetting.forget(Everything("ann"), LATER)
     assert await store.unanswered.asked(VIEW, START, 9) == []
+
+
+async def test_channels_are_told_with_who_asked_there_and_no_direct_messages(store: Store) -> None:
+    await answered(store, said("alone", place=Place(PersonAudience("ann")), conversation="a"))
+    await answered(store, said("one", place=TEAM, conversation="b"))
+    await answered(store, said("two", person="bob", place=TEAM, conversation="c"))
+    await answered(store, replace(said("three", place=GROUP, conversation="d"), channel="secret"))
+    team, group = label(TEAM.audience), label(GROUP.audience)
+    assert await store.unanswered.channels(START, 9) == [
+        AskedChannel("test", "secret", group, ("ann",)),
+        AskedChannel("test", "channel", team, ("bob", "ann")),
+    ]
+    assert [one.channel for one in await store.unanswered.channels(START, 1)] == ["secret"]
+    assert await store.unanswered.channels(LATER, 9) == []

@@ -4,8 +4,11 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider
 from bot.knowledge import texts
+from bot.knowledge.digest import FIND, UnansweredDigest
+from bot.knowledge.unanswered import DIGEST, DIGEST_OFF
 from tests.fakes.answering_host import answering_host
 from tests.fakes.discord_world import ALL_PERMISSIONS, EVERYBODY
+from tests.fakes.incoming import LEASE
 from tests.fakes.slack_home import fill_in
 from tests.flows.worlds import (
     DISCORD_PEOPLE,
@@ -77,3 +80,30 @@ async def test_a_manager_sees_what_was_not_answered_by_subject_and_teaches_it(op
             assert "Heron" in (await reads(world, "knowledge", "show 1", Who.OTHER)).whole
             taught = await reads(world, "knowledge", f"teach Wifi | {TEXT}", Who.ASKER)
             assert texts.NOT_LEARNING in taught.whole
+
+
+async def test_a_manager_gets_a_weekly_message_with_counts_and_can_stop_it(open_world: AnyWorld) -> None:
+    async with open_world() as world:
+        if isinstance(world, SlackWorld):
+            world.slack.state.users[SLACK_PEOPLE[Who.OTHER]].facts["is_admin"] = True
+        host = answering_host(ScriptedProvider([UNKNOWN] * 9), world.clock)
+        store, now = host.store, world.clock.now()
+        async with world.serving(host), host.answering():
+            for number, question in enumerate((WIFI, AGAIN, "And in Berlin?"), 1):
+                await world.ask(question)
+                await world.until(lambda number=number: [one.state for one in store.turns] == ["done"] * number)
+            approvers = host.platforms.approvers
+            digest = UnansweredDigest(store.unanswered, store.jobs, store.preferences, world.clock, approvers)
+            await store.jobs.schedule(FIND, "", "", now)
+            while (
+                job := await store.jobs.claim(frozenset(digest.handlers), "w", world.clock.now(), LEASE)
+            ) is not None:
+                await digest.handlers[job.kind](job)
+                await store.jobs.finish(job)
+            await world.until(lambda: world.direct(Who.OTHER))
+            (told,) = [page.whole for page in world.direct(Who.OTHER)]
+            assert "3 questions about 2 subjects" in told
+            assert WIFI not in told
+            assert not world.direct(Who.ASKER)
+            await reads(world, "knowledge", "digest off", Who.OTHER)
+            assert (await store.preferences.all_of(world.person(Who.OTHER)))[DIGEST] == DIGEST_OFF
