@@ -106,12 +106,14 @@ class BudgetMessage:
 @dataclass(frozen=True, slots=True)
 class BudgetPause:
     """A turn that waits before its next call of a model, from `since` and no longer than `until`. `budget`: which would
-    be exceeded; None for the limit of the turn itself, about which its asker decides.
+    be exceeded; None for the limit of the turn itself, about which its asker decides. `extensions`: by how many times
+    that limit the turn has already gone beyond it.
     """
 
     since: datetime
     until: datetime
     budget: BudgetRef | None = None
+    extensions: int = 0
 
 
 @dataclass(frozen=True, slots=True)

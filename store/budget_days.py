@@ -192,6 +192,8 @@ def pause(connection: sa.Connection, number: int, paused: BudgetPause | None) ->
         connection.execute(_CLOSE_PAUSE, {"paused": number})
         return
     values: dict[str, object] = {"budget": None, "until": paused.until, "state": OPEN}
+    if paused.budget is None:
+        values["extensions"] = paused.extensions
     if paused.budget is not None:
         row = _locked(connection, paused.budget, number, paused.since)
         values["budget"] = row["id"]
@@ -201,7 +203,7 @@ def pause(connection: sa.Connection, number: int, paused: BudgetPause | None) ->
             _schedule(connection, row["id"], paused.since)
     changed = sa.update(budget_pause).where(budget_pause.c.turn == number).values(**values)
     if connection.execute(changed).rowcount == 0:
-        connection.execute(sa.insert(budget_pause).values(turn=number, extensions=0, **values))
+        connection.execute(sa.insert(budget_pause).values({"turn": number, "extensions": 0, **values}))
 
 
 def is_paused(connection: sa.Connection, number: int) -> bool:

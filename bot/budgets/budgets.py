@@ -109,11 +109,15 @@ def extended(budget: Budget, percent: int) -> Budget:
     return Budget(tokens, None if amount is None else Money(amount))
 
 
+def times_spent(spent: Spent, budget: Budget) -> float:
+    """Return how many times a limit is spent, the largest of both; 0 without limits."""
+    limits = (tokens_spent(spent), budget.tokens), (spent.cost, budget.money)
+    return max((1.0 if not limit else used / limit for used, limit in limits if limit is not None), default=0.0)
+
+
 def share(spent: Spent, budget: Budget) -> float:
     """Return the largest share of a limit that is spent; at most 9.99, and 0 without limits."""
-    limits = (tokens_spent(spent), budget.tokens), (spent.cost, budget.money)
-    shares = [1.0 if not limit else used / limit for used, limit in limits if limit is not None]
-    return min(max(shares, default=0.0), 9.99)
+    return min(times_spent(spent, budget), 9.99)
 
 
 def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone: str = "") -> str | None:

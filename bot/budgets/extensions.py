@@ -188,7 +188,7 @@ class ExtensionService:
         return Panel(budgets_texts.NOT_DECIDED[Decided.NOT_THEIRS.name], refused=True)
 
     def _run_panel(self, turn: int) -> Panel:
-        limit = " / ".join(limit_words(self.run_limit))
+        limit = budgets_texts.OR.join(limit_words(self.run_limit))
         go_on = PanelAction(budgets_texts.CONTINUE, f"{WORD} {CONTINUE} {turn}", typed=TYPED_YES)
         finish = PanelAction(budgets_texts.FINISH, f"{WORD} {FINISH} {turn}", typed=TYPED_NO)
         return Panel(budgets_texts.RUN_WAITS.format(limit=limit), (go_on, finish))

@@ -34,6 +34,7 @@ from bot.budgets.budgets import (
     extended,
     midnight,
     over_budget,
+    times_spent,
     tokens_spent,
 )
 from bot.chat.telemetry import SILENT, BudgetMark, BudgetSeen, Telemetry
@@ -180,7 +181,10 @@ class BudgetGate:
             return EndDue(budgets_texts.STOPPED_EARLY.format(why=why))
         self.telemetry.record(BudgetSeen(ONE_TURN, BudgetMark.WAITS))
         at = local_moment(now + WAIT, question.person.time_zone)
-        return PauseDue(budgets_texts.RUN_ASKED.format(why=why, moment=at), BudgetPause(now, now + WAIT))
+        # If the asker lets it continue, the next call and as much again are within the limit.
+        extensions = int(times_spent(spent + last, self.run)) - 1
+        text = budgets_texts.RUN_ASKED.format(why=why, moment=at)
+        return PauseDue(text, BudgetPause(now, now + WAIT, extensions=extensions))
 
 
 @dataclass(frozen=True, slots=True)

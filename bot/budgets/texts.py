@@ -127,6 +127,7 @@ RUN_WAITS = (
     "This answer has reached the limit of {limit} for one answer, and waits for your decision. If you continue it, I "
     "will ask again after as much."
 )
+OR = " or "
 SPENT_OF = "{spent} of {limit}"
 TODAY_SO_FAR = "Your usage today (UTC): {spent}."
 NOT_CONNECTED = "The platform is not connected."

@@ -175,11 +175,11 @@ async def test_its_asker_alone_decides_about_the_limit_of_a_turn_and_once(store:
     state = await days.pause_of(turn)
     assert state is not None
     assert (state.extensions, state.is_over, state.refused) == (1, True, False)
-    await store.ledger.put_aside(again, UNTIL, BudgetPause(START, UNTIL))
+    await store.ledger.put_aside(again, UNTIL, BudgetPause(START, UNTIL, extensions=4))
     assert await days.decide_turn(turn, "ann", START, goes_on=False) is Decided.STORED
     state = await days.pause_of(turn)
     assert state is not None
-    assert (state.extensions, state.refused) == (1, True)
+    assert (state.extensions, state.refused) == (4, True)
     assert await days.decide_turn(turn, "ann", START, goes_on=True) is Decided.REFUSED_BEFORE
 
 

@@ -21,6 +21,8 @@ from agent.providers.scripted import ScriptedProvider, Until
 from agent.spending import NANO, cost
 from bot.app.parts import with_telemetry
 from bot.app.platforms import look_at
+from bot.budgets.budgets import Budget, BudgetAllowances, Budgets
+from bot.budgets.gate import BudgetGate, ExtensionRules
 from bot.chat.jobs import JobWorker
 from bot.chat.telemetry import ShardLeft, ShardTaken
 from bot.operators.metrics import Metrics
@@ -254,6 +256,18 @@ async def test_attempts_to_deliver_webhooks_are_counted_by_webhook_and_outcome()
         metrics.record(each)
     samples = read(metrics.page().decode())
     counts = [value(samples, "webhooks_sent_total", webhook="crm", outcome=end) for end in ("failed", "delivered")]
+    assert counts == [1, 1]
+
+
+async def test_what_happens_to_budgets_is_counted_by_budget_and_event() -> None:
+    store, metrics = store_in_memory(), Metrics(CLOCK, "1")
+    days = store.budget_days
+    allowances = BudgetAllowances(Budgets(person=Budget(tokens=100)), store.spending, store.preferences, CLOCK, days)
+    gate = BudgetGate(allowances, ExtensionRules(50, None, frozenset({"op"}), "op".__eq__), telemetry=metrics)
+    await store.spending.charge("ann", "turn", [ModelCall("m", Usage(output=100))], CLOCK.now())
+    assert await gate.held(said("where is it?"), 1, (), waits=True) is not None
+    samples = read(metrics.page().decode())
+    counts = [value(samples, "budget_events_total", budget="person", event=event) for event in ("near", "waits")]
     assert counts == [1, 1]
 
 

@@ -17,6 +17,7 @@ from agent.errors import SettingsError
 from agent.machine import CLOCK
 from agent.memory.audience import PersonAudience, Place
 from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
+from bot.budgets import texts as budgets_texts
 from bot.platforms.play.run import WRONG_TOKEN
 from bot.setup.browser import open_browser
 from bot.tools.texts import DENIAL_TITLE, DENY_WITH_REASON
@@ -145,6 +146,36 @@ async def test_a_person_approves_what_another_asked_for_or_denies_it_with_a_reas
         await ben.shown("Lunch 0.")
         await ann.shown("denied by Ann")
         assert not [one for one in ben.there("general") if one["note"] == "posted for Ben" and "Lunch 1" in one["html"]]
+
+
+async def test_a_person_extends_the_budget_of_another_whose_answer_waits_for_it(tmp_path: Path) -> None:
+    async with playing(
+        tmp_path,
+        COGENCY_PERSON_TOKENS_PER_DAY="100",
+        COGENCY_BUDGET_APPROVERS="manager",
+        COGENCY_BUDGET_EXTENSION_PERCENT="1000",
+    ) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        await ben.say("general", "@Cogency what can you do?")
+        await ben.shown("rehearsal")
+        await ben.say("general", "@Cogency what can you do?")
+        await ben.shown("used today's budget")
+        asked = await ann.first(lambda one: one["panel"] and "Ben's budget for today is used up" in one["html"])
+        assert asked["channel"] == "dm-ann"
+        assert not ben.with_words("Ben's budget")
+        await ann.press(asked, budgets_texts.EXTEND)
+        await ann.shown("was extended by 1000%")
+        await ben.shown("Your budget for today is")
+
+
+async def test_an_answer_asks_its_asker_before_it_goes_beyond_its_own_limit(tmp_path: Path) -> None:
+    async with playing(tmp_path, COGENCY_RUN_TOKENS="100", COGENCY_RUN_DOLLARS="0") as here:
+        ben = await here.page("ben")
+        await ben.say("dm-ben", "use schedules {}")
+        waits = await ben.first(lambda one: one["panel"] and "the limit of 100 tokens" in one["html"])
+        assert waits["only"] == "ben"
+        await ben.press(waits, budgets_texts.FINISH)
+        await ben.shown("I stopped early.")
 
 
 TRIED = {

@@ -72,6 +72,13 @@ def from_nothing(folder: Path, *arguments: str, **settings: str) -> subprocess.C
     )
 
 
+def test_an_answer_at_the_terminal_asks_before_it_goes_beyond_its_limit(tmp_path: Path) -> None:
+    typed = "use schedules {}\nyes\nuse schedules {}\nno\n"
+    said = cogency(tmp_path, "chat", typed=typed, COGENCY_RUN_TOKENS="100").stdout
+    assert said.count("has reached the limit of $2.00 or 100 tokens for one answer") == 2
+    assert said.count("I stopped early.") == 1
+
+
 def test_the_terminal_says_who_its_user_is(tmp_path: Path) -> None:
     said = cogency(tmp_path, "chat", typed="/whoami\n").stdout
     assert "person:anna" in said

@@ -150,6 +150,16 @@ async def test_the_limit_of_one_turn_holds_for_operators_too_and_a_door_ends() -
     assert isinstance(due, PauseDue)
     assert due.pause.budget is None
     assert "has used 800 tokens so far" in due.why
+    assert due.pause.extensions == 0
     due = await office.held(ONE, ONE, question=replace(operator, kind=TurnKind.API))
     assert isinstance(due, EndDue)
     assert not due.at_once
+    many = [ONE] * 9
+    due = await office.held(*many, question=operator)
+    assert isinstance(due, PauseDue)
+    await office.store.ledger.accept(operator)
+    claim = await claimed(office.store, now=office.clock.now())
+    await office.store.ledger.put_aside(claim, due.pause.until, due.pause)
+    await office.store.budget_days.decide_turn(claim.turn, "op", office.clock.now(), goes_on=True)
+    assert await office.gate.held(operator, claim.turn, many, waits=True) is None, "one press is enough"
+    assert await office.gate.held(operator, claim.turn, [ONE] * 13, waits=True) is not None
