@@ -276,7 +276,7 @@ def turn_drawn_from(progress: Progress, place: Place) -> str:
 
 
 # Tools whose results come from the asker, the bot or its operator. Results without an audience are the bot's own, too.
-OWN_WORDS: Final = frozenset({"remember", "share_file", "skill", "tools"})
+OWN_WORDS: Final = frozenset({"present", "remember", "share_file", "skill", "tools"})
 
 
 def words_of(result: ToolResult) -> Provenance:

@@ -336,6 +336,24 @@ OVERHEARD_QUESTION = (
     "Then nothing is posted.)"
 )
 
+# What is shown as cards, tables, pictures and buttons
+
+PRESENT = (
+    "Show a part of your answer arranged: cards with fields, a table, pictures, buttons. It stands below your answer: "
+    "write one or two sentences, and do not repeat it. Pictures are https addresses that you have read. Only a "
+    "section's text is Markdown."
+)
+PRESENT_QUESTIONS = "follow-up questions, in the person's words; each is a button that asks it"
+PRESENTED = "It will stand below your answer. Now write the answer, without repeating it."
+PRESENT_EMPTY = "nothing to show: give at least one section with a text, fields, a table or pictures"
+PRESENT_TOO_LONG = "{what} may have {most} characters"
+PRESENT_TOO_MANY = "there may be {most} {what}"
+PRESENT_LARGE_TABLE = "a table may have {columns} columns and {rows} rows"
+PRESENT_LONG_ROW = "a row of the table has more cells than there are columns"
+PRESENT_ADDRESS = "a picture needs an https address that you have read, and a description"
+PRESENT_PICTURE = "picture"
+PRESENT_NEXT = "You can ask next:"
+
 # When something is done at a time
 
 

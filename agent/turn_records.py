@@ -11,6 +11,7 @@ from agent.memory.facts import Fact
 from agent.memory.layers import WorkingItem
 from agent.memory.profile import UserProfile
 from agent.messages import ModelCall, Provenance, SharedFile, Usage
+from agent.presentations import Presentation
 from agent.state import ActionRecord, LastActions, SituationSummary, SummaryWords
 from agent.stored_messages import StoredMessage
 
@@ -127,6 +128,8 @@ class Closing:
     actions: tuple[ActionRecord, ...] = ()
     files: tuple[SharedFile, ...] = ()
     """Attached below the reply, and not stored."""
+    presentation: Presentation | None = None
+    """What platforms may show in place of its Markdown, which the reply holds; not stored."""
     calls: tuple[ModelCall, ...] = ()
     """Every model call of the turn."""
     joined: tuple[Waiting, ...] = ()

@@ -15,6 +15,7 @@ from agent.errors import SettingsError
 from agent.machine import new_id, new_secret
 from agent.ports.tools import NO_SERVERS, ToolSource
 from agent.toolbox.registry import FixedTools, Toolbox
+from agent.tools.present import PresentTool
 from bot.acts.feature import open_acts
 from bot.api.feature import open_api
 from bot.api.mcp_server import feature as mcp_server
@@ -150,6 +151,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         budgets.feature(settings.budgets, parts.budget_service(settings, store, core.turns.wake), extensions),
         memory.feature,
         files.feature(core, store.conversations, opened.reader),
+        Feature(name="presentations", tools=[PresentTool(core.tool_timeout_s)]),
         plugins.feature(core, parts.plugins_in_use(settings)),
         schedules.feature(core, offers_work=services.offers_work),
         channels.feature(services.places),

@@ -67,7 +67,10 @@ log = logging.getLogger(__name__)
 
 # The names of our own tools, which no tool of an operator's own may have; besides, those of tools that are on.
 BUILT_IN = frozenset(
-    {"recall", "remember", "share_file", "skill", "tools", "call_tool", "read_again", "read_channel", "search_slack"}
+    {
+        *("recall", "remember", "share_file", "present", "skill", "tools", "call_tool", "read_again", "read_channel"),
+        "search_slack",
+    }
     | {"schedule", "schedules", "background", "ask_user"}
 )
 TRANSCRIPTION = "transcription"  # What the calls that write down voice messages are for, on a person's bill

@@ -14,6 +14,8 @@ from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
 from agent.ports.replies import Replies
 from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, Answered, ReplyVerdict, ShownPage
+from agent.tools.present import NAME as PRESENT
+from agent.tools.present import called
 from bot.chat.access.acl import AccessRules
 from bot.chat.caches import MAX_ENTRIES
 from bot.chat.notes import NotePress
@@ -107,6 +109,16 @@ class ReplyFeedback:
         if reply.person != person:
             raise Refused(reply_texts.NOT_YOURS)
         return await self.presses[action](reply, person)
+
+    async def follow_up(self, reply: Answered, number: int) -> str:
+        """Return the follow-up question with this number, from 0, that the reply presents. Raises Refused if it is not
+        known any more, and StoreError.
+        """
+        calls = await self.replies.calls(reply.turn, [PRESENT])
+        shown = next((one for call in reversed(calls) if (one := called(call)) is not None), None)
+        if shown is None or number >= len(shown.questions):
+            raise Refused(reply_texts.NO_FOLLOW_UP)
+        return shown.questions[number]
 
     async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
         """Withdraw the unfinished reply with this page, for the person whom it answers: its question is no longer

@@ -39,6 +39,7 @@ TOOL_SUMMARIES = {
     "search_slack": "Searches public channels with Slack's own search.",
     "ask_user": "Asks you a question when it needs your decision.",
     "share_file": "Attaches a text file to an answer.",
+    "present": "Shows a part of an answer as cards, a table, pictures or buttons.",
     "skill": "Reads the instructions for a kind of task.",
     "tools": "Looks up how to call a tool.",
     "web_fetch": "Reads a web page, a PDF or a feed.",

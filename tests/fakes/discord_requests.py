@@ -38,7 +38,8 @@ class Call:
 @dataclass
 class Fault:
     """The next `times` requests that match are answered with `status`; `lost`: they take effect nevertheless. With
-    `delay_s` alone they succeed, but late. With `hangs` they are never answered.
+    `delay_s` alone they succeed, but late. With `hangs` they are never answered. `holds`: a part of the body of those
+    that match.
     """
 
     method: str
@@ -49,6 +50,7 @@ class Fault:
     lost: bool = False
     delay_s: float = 0.0
     hangs: bool = False
+    holds: str = ""
     headers: dict[str, str] = field(default_factory=dict[str, str])
     body: Payload = field(default_factory=dict[str, Any])
 
@@ -123,7 +125,7 @@ class Requests:
         needs_token = not request.path.removeprefix(API).startswith(("/webhooks/", "/interactions/"))
         if needs_token and request.headers.get("Authorization") != f"Bot {TOKEN}":
             raise Refused(401, 0, "401: Unauthorized")
-        fault = self._fault(request)
+        fault = self._fault(request, body)
         if fault is not None and fault.delay_s:
             await self._clock.sleep(fault.delay_s)
             fault = fault if fault.status else None
@@ -142,9 +144,10 @@ class Requests:
             return _failed(fault)
         return web.Response(status=204, headers=headers) if answer is None else _json(answer, 200, headers)
 
-    def _fault(self, request: web.Request) -> Fault | None:
+    def _fault(self, request: web.Request, body: Payload) -> Fault | None:
         for fault in self.faults:
-            if fault.method == request.method and re.search(fault.path, request.path):
+            held = not fault.holds or fault.holds in json.dumps(body)
+            if held and fault.method == request.method and re.search(fault.path, request.path):
                 fault.times -= 1
                 if fault.times == 0:
                     self.faults.remove(fault)

@@ -150,6 +150,7 @@ def _plain(maximum: int) -> Check:
 
 _mrkdwn = _object({"text": _text(1, 3_000)}, {"verbatim": _exactly(True, False)})
 _either = _by_type({"mrkdwn": _mrkdwn, "plain_text": _object({"text": _text(1, 3_000)})})
+_field = _by_type({"mrkdwn": _mrkdwn, "plain_text": _object({"text": _text(1, 2_000)})})
 _ids = {"block_id": _text(1, 255)}
 _action = {"action_id": _text(1, 255)}
 _option = _object({"text": _plain(75), "value": _text(1, 150)}, {"description": _plain(75)})
@@ -268,6 +269,8 @@ _MESSAGE_BLOCKS = {
     "rich_text": _rich_text,
     **{kind: block for kind, block in _blocks.items() if kind != "input"},
     "markdown": _object({"text": _text(1, 12_000)}, _ids),
+    "section": _object({}, {"text": _either, "fields": _many(1, 10, _field), **_ids}),
+    "image": _object({"image_url": _text(1, 3_000), "alt_text": _text(1, 2_000)}, {"title": _plain(2_000), **_ids}),
     "context_actions": _object({"elements": _many(1, 5, _by_type(_small))}, _ids),
     "data_table": _object(
         {"caption": _text(1, 3_000), "rows": _table_rows},

@@ -163,6 +163,11 @@ class LiveReply:
         return self._surface
 
     @property
+    def has_read(self) -> Callable[[str], bool]:
+        """Returns whether the turn has read exactly this address."""
+        return self._draft.addresses
+
+    @property
     def stray_page(self) -> reply_surface.PageRef | None:
         """After the end: a page that was posted but could not be stored."""
         return self._just_posted

@@ -4,10 +4,11 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from agent.charts import Chart
 from agent.errors import CogencyError
+from agent.presentations import Presentation
 from agent.shown_replies import ShownPage
 
 
@@ -180,6 +181,8 @@ class Limits:
     if the platform shows tables."""
     attaches_text: bool = True
     """Whether long code and tables of an answer come as files, too; if not, only files from tools do."""
+    presents: bool = False
+    """Whether presentations have a form of their own (`PresentationSurface`); if not, they are text of the answer."""
     inexact_code: re.Pattern[str] | None = None
     """What a block of code may not hold to be shown exactly as it is; such a block comes as a file, too."""
 
@@ -203,6 +206,7 @@ class PageRef:
 
 
 FILES: Final = -1  # In place of a page's number: the message with a reply's files
+PRESENTED: Final = -2  # The first message with what a reply presents; further ones have smaller numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +349,19 @@ class Surface(Protocol):
 
         A sign that the bot is working is removed, unless the reply CONTINUES: then it is left to the next process. One
         that dies calls nothing; the next one begins and finishes in its place.
+        """
+        ...
+
+
+@runtime_checkable
+class PresentationSurface(Surface, Protocol):
+    """A surface with `Limits.presents`."""
+
+    async def present(self, key: PageKey, presentation: Presentation, text: str, *, again: bool) -> tuple[PageRef, ...]:
+        """Show a presentation below the last page, for the same readers; return its messages, as `delete` takes them.
+
+        `text`: the same in Markdown, which is shown instead where the platform does not take its form, and where a
+        notification or a screen reader has only text. `again`: it may have been shown, so look for it first.
         """
         ...
 

@@ -34,6 +34,7 @@ CHANGE_BUTTON = "Change"
 CANCEL_BUTTON = "Cancel"
 CODE_BUTTON = "Show code"
 WHY_BUTTON = "Why this answer?"
+NO_FOLLOW_UP = "I no longer know this question. Please write it instead."
 SOLVED_BUTTON = "Mark as solved"
 NUMBERS_BUTTON = "Show numbers"
 KEEP_BUTTON = "Keep it"
@@ -97,6 +98,7 @@ STATUS_LINES = {
     "python": "Running Python…",
     "remember": "Saving a note…",
     "share_file": "Preparing a file…",
+    "present": "Arranging the answer…",
     "read_channel": "Reading messages…",
     "search_slack": "Searching Slack…",
     "tools": "Looking for the right tool…",
@@ -127,6 +129,7 @@ DONE_BY_TOOL: Mapping[str, str] = {
     "python": "ran Python",
     "remember": "saved a note",
     "share_file": "prepared a file",
+    "present": "arranged the answer",
     "read_channel": "read messages",
     "search_slack": "searched Slack",
     "tools": "looked for a tool",

@@ -23,22 +23,27 @@ from agent.events import Outcome
 from agent.incoming import Incoming, platform_of
 from agent.ports.clock import Clock
 from agent.ports.ledger import Ledger
+from agent.presentations import Presentation, presentation_markdown
 from agent.turn_records import Claim, Closing
 from agent.turn_setup import ANSWERED
 from bot.chat.attachments.handed_over import readable_code
-from bot.chat.backoff import OncePerMinute
+from bot.chat.backoff import Backoff, OncePerMinute
 from bot.chat.logs import bound, severity
 from bot.chat.notes import NO_ACTIONS, EndedTurn
 from bot.chat.reply.attached_files import attached_files
 from bot.chat.reply.live import LiveReply, final_text, offered_actions, waiting_offers
+from bot.chat.reply.presentations import separated, with_shown_addresses
 from bot.chat.reply.surface import (
     FILES,
+    PRESENTED,
     PageGone,
     PageKey,
     PageLimited,
+    PageQueued,
     PageRef,
     PageRefused,
     PageUnsent,
+    PresentationSurface,
     ReplyEnd,
     Surface,
     SurfaceError,
@@ -108,6 +113,7 @@ SHOW_WAIT_S: Final = 30.0
 
 # How long a process waits for another one to end a turn that it has lost: longer than answers take.
 STRAY_S: Final = 600.0
+PRESENT_S: Final = 300.0  # How long to try to show what an answer presents, as its last page
 # For so long after a question, claims that ended because its platform could not be reached do not count as attempts. A
 # text that the platform never takes, and that holds up its conversation, is given up after that.
 LONGEST_OUTAGE: Final = timedelta(hours=6)
@@ -274,11 +280,15 @@ class Answering:
                     return None
                 ended = result
                 lines = await self.runner.features.lines_below(ended)
-                text = "" if running.taken_back else final_text(ended.closing, [line.text for line in lines])
+                shown = separated(ended.closing) if live.surface.limits.presents and not running.taken_back else None
+                answer = ended.closing if shown is None else replace(ended.closing, reply=shown.text)
+                text = "" if running.taken_back else final_text(answer, [line.text for line in lines])
                 rule = self.runner.features.rule(ended.question)
                 offers = offered_actions(ended.closing) if rule.offers_actions else NO_ACTIONS
                 offers = offers.union(*(line.actions for line in lines))
                 ended = _closing(ended, pages=await live.finish(text, offers))
+            if shown is not None:
+                ended = await self._with_presentation(ended, shown.presentation, live, running)
             ended = await self._with_files(ended, live.surface, running)
         except PageRefused as refused:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
@@ -331,6 +341,36 @@ class Answering:
                 turn,
                 error,
             )
+
+    async def _with_presentation(
+        self, ended: EndedTurn, presentation: Presentation, live: LiveReply, running: RunningTurn
+    ) -> EndedTurn:
+        """Show what the answer presents below it. It is a part of the answer: while the platform does not take it, it
+        is tried again, and then the turn is postponed. Raises SurfaceError.
+        """
+        claim, surface, again = running.claim, live.surface, running.claim.epoch > FIRST_EPOCH
+        shown = with_shown_addresses(presentation, live.has_read, surface.limits.reader)
+        key, words, backoff = PageKey(claim.turn, PRESENTED), presentation_markdown(shown), Backoff()
+        until = self.clock.monotonic() + PRESENT_S
+        while isinstance(surface, PresentationSurface) and not running.taken_back:
+            try:
+                await running.lease.ensure(claim)
+                messages = await surface.present(key, shown, words, again=again)
+            except PageGone as gone:
+                log.warning("turn %d: what the answer presents could not be shown: %s", claim.turn, gone)
+                break
+            except PageQueued as queued:  # the call was not made
+                pause, failure = queued.wait_s, queued
+            except PageLimited as limited:
+                pause, failure = limited.retry_after_s, limited
+            except SurfaceError as error:
+                again, pause, failure = True, backoff.failed(), error
+            else:
+                return _closing(ended, pages=(*ended.closing.pages, *(page.id for page in messages)))
+            if self.clock.monotonic() + pause > until:
+                raise failure
+            await self.clock.sleep(pause)
+        return ended
 
     async def _with_files(self, ended: EndedTurn, surface: Surface, running: RunningTurn) -> EndedTurn:
         """Attach the reply's files. The answer does not depend on them: a failure is only logged."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from agent.citations import cite, references_of
+from agent.citations import Citations, cite, references_of
 from agent.consents import PutAside, wait_until
 from agent.context import Context, Persona
 from agent.context_composer import ContextComposer, ContextConfig, FileContents
@@ -33,11 +33,13 @@ from agent.ports.clock import Clock
 from agent.ports.conversations import Knowledge
 from agent.ports.ledger import Ledger
 from agent.ports.model import Capabilities, Provider
+from agent.presentations import presentation_markdown
 from agent.progress import Progress, encode
 from agent.protocol.render import joined
 from agent.state import SituationSummary
 from agent.tool_policy import UNREAD, TurnWords
 from agent.toolbox.registry import Registry
+from agent.tools.present import presented
 from agent.turn import EndDue, PauseDue, Turn, TurnLimits
 from agent.turn_records import Claim, Closing, Waiting
 from agent.turn_setup import ANSWERED, closed, loop_of, turn_words
@@ -210,7 +212,7 @@ class TurnRunner:
             reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         if closing.outcome is not Outcome.REFUSED:  # else it is a sentence of ours about what went wrong
-            closing = replace(closing, reply=live.shaped(closing.reply))
+            closing = _with_presentation(closing, turn.progress, live.shaped)
         whole = closed(
             _with_sources(claim, replace(closing, asked_model=events.asked), turn.progress), turn, claim.incoming.place
         )
@@ -444,8 +446,22 @@ async def _after_answer(closing: Closing, question: str, hooks: TurnHooks, stopp
         return closing
     if isinstance(checked, Refuse):  # nothing of the answer remains, neither its files nor what the model noted
         refused = replace(closing, outcome=Outcome.REFUSED, reply=checked.sentence, files=(), joined=(), learn_at=None)
-        return replace(refused, summary=None, excluded_from_learning=True)
-    return replace(closing, reply=checked, summary=None)
+        return replace(refused, summary=None, presentation=None, excluded_from_learning=True)
+    return replace(closing, reply=checked, summary=None, presentation=None)
+
+
+def _with_presentation(closing: Closing, progress: Progress, shaped: Callable[[str], str]) -> Closing:
+    """Return the answer as the channel's rules shape it, with what the turn presents as its end."""
+    closing = replace(closing, reply=shaped(closing.reply))
+    presentation = presented(progress) if closing.outcome in ANSWERED and not says_nothing(closing) else None
+    if presentation is None:
+        return closing
+    citations = Citations(references_of(result for step in progress.steps for result in step.known_results))
+    presentation = presentation.with_texts(lambda text: citations.shown(text, complete=True))
+    words = presentation_markdown(presentation)
+    if (allowed := shaped(words)) != words:  # a rule of the channel changes them, so they are text like the others
+        return replace(closing, reply=joined([closing.reply, allowed]))
+    return replace(closing, reply=joined([closing.reply, words]), presentation=presentation)
 
 
 def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing:

@@ -124,7 +124,7 @@ def closing_shown(closing: Closing, rule: TurnRule, report: Report, *, shows_not
 
 def _without_words(closing: Closing) -> Closing:
     """Return the end of a turn without a reply. Messages that had joined it are answered by themselves."""
-    return replace(closing, reply="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
+    return replace(closing, reply="", files=(), presentation=None, summary=None, joined=(), outcome=Outcome.ANSWERED)
 
 
 def is_reported(closing: Closing, report: Report) -> bool:

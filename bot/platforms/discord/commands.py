@@ -31,6 +31,7 @@ from bot.platforms.discord.interactions import Choice, Interaction, Tree
 from bot.platforms.discord.members import Members, refusal, zone_chosen
 from bot.platforms.discord.panels import ButtonPress
 from bot.platforms.discord.places import UNREADABLE, known_as
+from bot.platforms.discord.presentations import question_press
 from bot.platforms.discord.pressing import Pressing
 from bot.platforms.discord.settings_command import SETTINGS
 from bot.platforms.discord.slash_commands import COMMANDS, Given, help_text, register, sync
@@ -263,6 +264,8 @@ class CommandHandler:
             await self._menus.ask(interaction, about)
         elif (button := buttons.reply_press(custom_id)) is not None:
             await self._pressing.press(interaction, button)
+        elif (asked := question_press(custom_id)) is not None:
+            await self._pressing.ask_follow_up(interaction, asked)
 
 
 def _help(interaction: Interaction) -> str:

@@ -31,6 +31,7 @@ from bot.platforms.discord.inbound import Address, ChannelFactsForConversation, 
 from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
 from bot.platforms.discord.members import Members, zone_chosen
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
+from bot.platforms.discord.presentations import QuestionPress
 from bot.platforms.discord.surroundings import Surroundings
 
 log = logging.getLogger(__name__)
@@ -142,6 +143,15 @@ def regenerate_pressed(press: Press, reply: Answered) -> Incoming:
     dedupe_key = message_intake.repeat_question(reply, known_as(press.author.id))
     question = _pressed(replace(press, conversation=reply.conversation), reply.question, dedupe_key)
     return message_intake.check_readers(question, reply)
+
+
+def follow_up_pressed(press: Press, question: str, number: int, reply: Answered) -> Incoming:
+    """Return the press of a follow-up question as a question of the presser, accepted once for each of them. A model
+    wrote its words, so they are not the presser's own.
+    """
+    dedupe_key = f"present:{reply.turn}:{number}:{press.author.id}"
+    asked = _pressed(replace(press, conversation=asked_in(reply.conversation)), question, dedupe_key)
+    return replace(asked, own=False)
 
 
 def _pressed(press: Press, text: str, dedupe_key: str) -> Incoming:
@@ -356,10 +366,22 @@ class Pressing:
 
         await self._ask(interaction, question, _without(interaction.message, button))
 
-    async def _acknowledge(self, interaction: Interaction, view: discord.ui.View | None) -> None:
+    async def ask_follow_up(self, interaction: Interaction, button: QuestionPress) -> None:
+        """Ask a follow-up question below an answer; the button stays for others."""
+
+        async def question(press: Press) -> Incoming:
+            reply = await self._reply_above(interaction, button.turn)
+            if reply is None:
+                raise Refused(platforms_texts.NO_SUCH_REPLY)
+            text = await self.host.feedback.follow_up(reply, button.number)
+            return follow_up_pressed(press, text, button.number, reply)
+
+        await self._ask(interaction, question, None, changes=False)
+
+    async def _acknowledge(self, interaction: Interaction, view: discord.ui.View | None, *, changes: bool) -> None:
         """Never raises: the question is stored, and is answered in any case."""
         try:
-            await interaction.response.edit_message(view=view)
+            await (interaction.response.edit_message(view=view) if changes else interaction.response.defer())
         except UNREADABLE as error:
             self.connection.log_failure("a button could not be acknowledged", error)
 
@@ -368,8 +390,10 @@ class Pressing:
         interaction: Interaction,
         question: Callable[[Press], Awaitable[Incoming]],
         view: discord.ui.View | None,
+        *,
+        changes: bool = True,
     ) -> None:
-        """Store the question, and leave these buttons below the reply."""
+        """Store the question, and leave these buttons below the reply; without `changes`, its buttons stay."""
         press = _press(interaction, self.connection)
         if press is None or not self.connection.acknowledging(str(interaction.id)):
             return
@@ -386,11 +410,12 @@ class Pressing:
             if (failure := interactions.failure_of(storing)) is not None:  # the button stays, for others and for later
                 await interactions.answer_failure(interaction, failure, self.connection)
                 return
-            await self._acknowledge(interaction, view)
+            await self._acknowledge(interaction, view, changes=changes)
         finally:
             self.connection.acknowledged(str(interaction.id))
         try:
-            await storing
+            if not await storing and not changes:
+                await interactions.follow_up(interaction, platforms_texts.ASKED_ALREADY)
         except CogencyError as error:
             log.warning("a press of a button could not be accepted: %s", error)
             await interactions.follow_up(interaction, platforms_texts.failure(error))

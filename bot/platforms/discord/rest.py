@@ -272,9 +272,9 @@ class Rest:
         body = _body(text, EPHEMERAL if private else 0, components)
         return await self._message("POST", _WEBHOOK, body, **_of(token))
 
-    async def follow_up_panel(self, token: Token, components: Components) -> str:
-        """Send a message of components only, to the user of the command only."""
-        flags = EPHEMERAL | IS_COMPONENTS_V2
+    async def follow_up_panel(self, token: Token, components: Components, *, private: bool = True) -> str:
+        """Send a message of components only. `private`: to the user of the command only."""
+        flags = IS_COMPONENTS_V2 | (EPHEMERAL if private else 0)
         body: Payload = {"components": components, "allowed_mentions": NO_PINGS, "flags": flags}
         return await self._message("POST", _WEBHOOK, body, **_of(token))
 

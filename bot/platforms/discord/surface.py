@@ -1,5 +1,6 @@
 """One reply on Discord: `bot.chat.reply.surface.Surface` for every kind of address that a question comes with."""
 
+import logging
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -9,17 +10,23 @@ from hashlib import blake2s
 from typing import Final, TypeAlias
 
 from agent.incoming import Incoming
+from agent.presentations import Presentation
 from agent.schedules.definitions import ScheduleKind
 from agent.turn_kinds import TurnKind
 from bot.chat.reply import surface as reply_surface
 from bot.chat.reply.question_marks import Mark, QuestionMark
+from bot.chat.reply.split import pages
+from bot.chat.reply.tables import show_tables
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import buttons
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import TYPING_EVERY_S, Connection, WriteTurns
 from bot.platforms.discord.inbound import Address, decode_address, page_of_answer, place_of_page
+from bot.platforms.discord.presentations import presented_components, question_ids
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
 from bot.platforms.discord.settings import DiscordSettings
+
+log = logging.getLogger(__name__)
 
 PAGE_CHARS = 2_000  # Discord's limit of a message's content
 
@@ -75,6 +82,7 @@ class DiscordSurface:
         self._token = Token(self._address.application, self._address.token)
         self._token_ended = False  # Discord has rejected the token, whatever our clock says
         self._invalid_components: Components | None = None  # The buttons that Discord refused last
+        self._presents_text = False  # Discord refused the components of what the answer presents
         self._refused = False  # Nothing may be shown where the question was asked
         self._place: tuple[str, str] | None = None
         self._thread_failures = 0
@@ -94,6 +102,8 @@ class DiscordSurface:
             reader=reply_surface.MarkdownReader.LOOSE,
             table_width=TABLE_WIDTH,
             inexact_code=NESTED_FENCE,
+            # Where only the asker installed the bot, it may send few messages. A mention stands in a text.
+            presents=not (self._address.by_person or reminds or self._mention),
         )
         self._gates: dict[str, WriteTurns] = {}
         # The actions shown below each page, as far as known.
@@ -222,6 +232,47 @@ class DiscordSurface:
         existing = await self._handed_over(rest, channel, files) if again else ""
         message = existing or await rest.hand_over(channel, files, self._nonce(key))
         return (reply_surface.PageRef(f"{channel}/{message}"),)
+
+    async def present(
+        self, key: reply_surface.PageKey, presentation: Presentation, text: str, *, again: bool
+    ) -> tuple[reply_surface.PageRef, ...]:
+        rest = await self._connection.rest()
+        components = presented_components(presentation, key.turn, TABLE_WIDTH)
+        if components is not None and not self._presents_text:
+            try:
+                found = question_ids(presentation, key.turn) if again else frozenset[str]()
+                return (reply_surface.PageRef(await self._post_components(rest, key, components, found)),)
+            except reply_surface.PageInvalid as refused:
+                log.info("turn %d: what the answer presents is shown as text: %s", key.turn, refused)
+                self._presents_text = True  # the text may have to wait its turn, and is then asked for again
+        shown = show_tables(text, TABLE_WIDTH, complete=True)
+        posted = list[reply_surface.PageRef]()
+        for number, page in enumerate(pages(shown, PAGE_CHARS)):
+            page_key = replace(key, number=key.number - number)
+            try:
+                posted.append(reply_surface.PageRef(await self._post(rest, page_key, page.text, buttons.NONE)))
+            except reply_surface.PageFound as found_page:
+                posted.append(found_page.page)
+        return tuple(posted)
+
+    async def _post_components(
+        self, rest: Rest, key: reply_surface.PageKey, components: Components, ids: frozenset[str]
+    ) -> str:
+        """Post a message of components, and return its page. `ids`: of its buttons, if it may have been posted."""
+        address = self._address
+        if address.interaction:
+            await self._connection.until_acknowledged(address.interaction)
+        if self._token_lives():
+            with suppress(TokenGone):
+                before = ""
+                if ids and not address.private:
+                    before = await rest.with_buttons(address.channel, address.interaction, ids)
+                async with self._turn(f"post {address.interaction}"):
+                    message = before or await rest.follow_up_panel(self._token, components, private=address.private)
+                return page_of_answer(address, message)
+        channel, _ = await self._channel(rest)
+        async with self._turn(f"post {channel}"):
+            return f"{channel}/{await rest.send_panel(channel, components, self._nonce(key))}"
 
     async def _handed_over(self, rest: Rest, channel: str, files: Sequence[reply_surface.OutFile]) -> str:
         """Return the message after the question that holds these files; "" if none, or if it cannot be read."""

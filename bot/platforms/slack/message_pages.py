@@ -1,7 +1,7 @@
 """Pages of replies as ordinary messages, which are edited; and which error of a page each of Slack's errors is."""
 
 import logging
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -108,6 +108,27 @@ class MessagePages:
         queue = self.budgets.posts(self.to.channel)
         where: dict[str, Json] = {"channel": self.to.channel, "thread_ts": self.to.thread_ts or None}
         posted = await self._write(queue, Method.POST, self._forms(look), {**where, "metadata": metadata_of(key)})
+        return api.text(posted, "ts")
+
+    async def post_blocks(self, key: reply_surface.PageKey, text: str, blocks: Sequence[Json]) -> str:
+        """Post a message of blocks and return its time stamp; "" if Slack does not take them. Raises SurfaceError."""
+        queue = self.budgets.posts(self.to.channel)
+        if (wait := await queue.ask(self.name, self.clock.monotonic())) > 0:
+            raise reply_surface.PageQueued(wait)
+        where: dict[str, Json] = {"channel": self.to.channel, "thread_ts": self.to.thread_ts or None}
+        with page_errors():
+            try:
+                posted = await self.api.call(
+                    Method.POST, **where, text=text, blocks=[*blocks], metadata=metadata_of(key)
+                )
+            except SlackLimited as limited:
+                await queue.hold(self.clock.monotonic(), limited.retry_after_s)
+                raise
+            except SlackRefused as refused:
+                if refused.code not in BLOCKS_REFUSED | TOO_LONG:
+                    raise
+                log.info("%s What the answer presents is shown as text.", refused)
+                return ""
         return api.text(posted, "ts")
 
     async def edit(self, ts: str, look: reply_surface.PageContent, key: reply_surface.PageKey | None = None) -> None:

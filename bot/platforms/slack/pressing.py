@@ -29,6 +29,7 @@ from bot.platforms.slack.members import People
 from bot.platforms.slack.occurrences import is_conversation_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
+from bot.platforms.slack.presentations import follow_up_click
 from bot.platforms.slack.reply_buttons import ReplyClick, reply_click
 from bot.platforms.slack.retraction import RETRACTIONS, without, without_buttons
 from bot.platforms.slack.surroundings import message_at
@@ -103,6 +104,23 @@ class ReplyPresses:
                     await self._remove_button(click, clicked_at, body)
             case _:
                 assert_never(click.offer)
+
+    async def ask_follow_up(self, body: JsonObject, action: JsonObject) -> None:
+        """Ask the follow-up question that was clicked below an answer, for the user who clicked. A model wrote its
+        words, so they are not the user's own. Raises CogencyError when it could not be stored.
+        """
+        asked, user = follow_up_click(action), text(body, "user", "id")
+        if asked is None or not user:
+            return
+        click = ReplyClick(ReplyAction.CONTINUE, asked.turn, asked.conversation, asked.to)
+        clicked_at = replace(of_click(body), thread_ts=click.to.thread_ts, after=_page_of(body) or click.to.after)
+        await self._check(click, clicked_at)
+        if (reply := await self._find_reply(click)) is None:
+            await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
+            return
+        words = await self.host.feedback.follow_up(reply, asked.number)
+        once = f"present:{asked.turn}:{asked.number}:{user}"
+        await self._ask(replace(await self._question(click, clicked_at, once, words), own=False), clicked_at)
 
     async def _check(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
         """Raise Refused, or SlackError, unless the user can read the conversation that the button names.

@@ -88,6 +88,7 @@ from bot.platforms.slack.options import (
 )
 from bot.platforms.slack.places import Places, SlackMembership
 from bot.platforms.slack.polls import VOTE, SlackPolls
+from bot.platforms.slack.presentations import FOLLOW_UP
 from bot.platforms.slack.reply_buttons import ACTION
 from bot.platforms.slack.revocation import is_revoked, wait_until_revoked
 from bot.platforms.slack.search_slack import search_tools
@@ -450,6 +451,9 @@ def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
     question_actions = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
     registry.action(re.compile(f"^{ACTION}:{question_actions}$"))(
         _ack_click_when_stored(personal_commands, personal_commands.replies.handle_click)
+    )
+    registry.action(re.compile(f"^{FOLLOW_UP}:.*$"))(
+        _ack_click_when_stored(personal_commands, personal_commands.replies.ask_follow_up)
     )
     registry.action(re.compile(f"^{ACTION}:(?!{question_actions}$).*$"))(
         _ack_click(personal_commands, personal_commands.replies.handle_click)

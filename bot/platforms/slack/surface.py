@@ -11,11 +11,13 @@ from agent.errors import CogencyError
 from agent.incoming import Incoming
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
+from agent.presentations import Presentation
 from agent.schedules.definitions import ScheduleKind
 from agent.shown_replies import EPHEMERAL_PAGE, ShownPage
 from agent.turn_kinds import TurnKind
 from bot.chat.host import Host
 from bot.chat.reply.question_marks import Mark, QuestionMark
+from bot.chat.reply.split import pages
 from bot.chat.reply.surface import (
     ELSEWHERE_OFFERS,
     LAPSING,
@@ -45,9 +47,10 @@ from bot.platforms.slack.charts import MAX_CHARTS, chart_block
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.feature_support import FeatureSupport
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
-from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink
+from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink, notice
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
+from bot.platforms.slack.presentations import presented_blocks
 from bot.platforms.slack.reply_buttons import button_rows
 from bot.platforms.slack.retraction import RETRACTIONS, without
 from bot.platforms.slack.settings import SlackSettings, Streaming
@@ -69,6 +72,7 @@ LIMITS: Final = Limits(
     announces_tables=True,
     offers=OFFERS,
     reader=MarkdownReader.WITH_REFERENCES,
+    presents=True,
     inexact_code=CHANGED_IN_CODE,
 )
 STREAM_LIMITS: Final = Limits(
@@ -79,6 +83,7 @@ STREAM_LIMITS: Final = Limits(
     steps=True,
     offers=OFFERS,
     reader=MarkdownReader.WITH_REFERENCES,
+    presents=True,
     inexact_code=CHANGED_IN_CODE,
 )
 
@@ -182,6 +187,8 @@ class SlackSurface:
         # Long work has its messages in the thread of its question, but no status; others have no such thread.
         self._has_session = not to.scheduled or (to.scheduled == ScheduleKind.WORK and bool(to.thread_ts))
         self._resumed = False
+        self._presents_text = False  # Slack refused the blocks of what the answer presents
+        self._presented: dict[PageKey, str] = {}  # Its pages as text, by time stamp
         self._held_until: float | None = None
         self._live: dict[str, Stream] = {}  # The streams that have not ended, by time stamp
         # Each known page's key by time stamp; None once the message's metadata holds the key.
@@ -292,6 +299,27 @@ class SlackSurface:
                 log.warning("the files of a reply were not shared beside its charts: %s", error)
                 return pages  # else the charts would not be deleted with the reply
         return (*pages, *map(PageRef, shared))
+
+    async def present(self, key: PageKey, presentation: Presentation, text: str, *, again: bool) -> tuple[PageRef, ...]:
+        before = dict[str, str]()
+        if again:
+            with message_pages.page_errors():
+                before = {_key(message): api.text(message, "ts") for message in await self._posted()}
+        if str(key) in before:
+            return (self._page(before[str(key)]),)
+        blocks = presented_blocks(presentation, key.turn, self._conversation, self._to)
+        if blocks is not None and not self._presents_text:
+            if ts := await self._messages.post_blocks(key, notice(text), blocks):
+                return (self._page(ts),)
+            self._presents_text = True  # the text may have to wait its turn, and is then asked for again
+        shown = list[PageRef]()
+        for number, page in enumerate(pages(text, self._limits.page_chars)):
+            page_key = replace(key, number=key.number - 1 - number)
+            ts = before.get(str(page_key)) or self._presented.get(page_key)
+            ts = ts or await self._messages.post(page_key, PageContent(page.text, final=True))
+            self._presented[page_key] = ts
+            shown.append(self._page(ts))
+        return tuple(shown)
 
     async def _post_charts(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> "_PostedCharts | None":
         """Post the charts among these files as Slack draws them, in one message; None if there is none, or Slack does
