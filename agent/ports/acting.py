@@ -58,11 +58,14 @@ class ActTarget:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """The messages that were posted, as pages. `missing`: why some were not, the end of a sentence; "" if all were."""
+    """The messages that were posted, as pages. `missing`: why some were not, the end of a sentence; "" if all were.
+    `conversation`: of posts in a new thread that has one of its own; "" for the target's.
+    """
 
     pages: tuple[str, ...]
     link: str
     missing: str = ""
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,6 +161,7 @@ class ActService:
         if started.missing:
             done = texts.PARTLY_STARTED.format(link=started.link, why=started.missing)
         if started.pages:
+            target = replace(target, conversation=started.conversation or target.conversation)
             done = await self._store(target, whole, started.pages, context, done)
         return _output(done, context)
 

@@ -15,6 +15,7 @@ from agent.tool_policy import PolicyRow, read_rows
 from bot.acts import texts as act_texts
 from bot.acts.settings import ActMode, ActSettings
 from bot.platforms import texts as platforms_texts
+from bot.platforms.discord.places import places_of_thread
 from bot.tools import texts as tool_texts
 from tests.fakes.discord_bot import WINDOW_S, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -162,6 +163,8 @@ async def test_threads_start_alone_below_a_message_and_as_a_post_in_a_forum() ->
         link = f"https://discord.com/channels/{GUILD}/{thread['id']}"
         assert talk.result == act_texts.STARTED.format(link=link)
         assert [one.text for _, one in talk.store.messages if "Cake" in one.text] == ["**Cake**\n\nWho brings it?"]
+        await talk.store.forgetting.forget(places_of_thread(int(thread["id"])), talk.clock.now())
+        assert not [one for _, one in talk.store.messages if "Cake" in one.text], "it goes with a deleted thread"
         asked = await talk.fake.say(ANN, "Lunch?", PIER)
         below = call("create_thread", message=talk.link(asked), title="Where", text="Inside.")
         await talk.ask("below it", below)

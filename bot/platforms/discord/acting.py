@@ -37,7 +37,7 @@ from bot.platforms.discord.inbound import decode_address, place_of_page
 from bot.platforms.discord.markup import message_links
 from bot.platforms.discord.objects import channel_place
 from bot.platforms.discord.options import MANAGERS_GIVE, PERMISSIONS
-from bot.platforms.discord.places import UNREADABLE, Readable, known_as
+from bot.platforms.discord.places import UNREADABLE, Readable, acts_in, known_as
 from bot.platforms.discord.rest import NoThread, Rest
 from bot.platforms.discord.scheduled_events import DiscordEvents, event_of, event_page
 from bot.platforms.discord.surface import NONCE_BYTES, PAGE_CHARS, TABLE_WIDTH
@@ -160,12 +160,12 @@ class DiscordHands:
             place = scheduled_events.place_of_events(channel)
             is_there = scheduled_events.has_events(channel)
             name = f"#{channel.name}" if is_there else platforms_texts.ACT_THE_SERVER
-            return ActTarget(str(parent), place, name, known_as(f"{parent}:acts"))
+            return ActTarget(str(parent), place, name, acts_in(parent))
         return ActTarget(
             channel=str(parent),
             place=channel_place(channel),
             name=f"#{channel.name}",
-            conversation=known_as(f"{channel.id}:acts"),
+            conversation=acts_in(channel.id),
             thread=str(channel.id) if in_thread else "",
         )
 
@@ -271,14 +271,14 @@ class DiscordHands:
             if thread.tag:
                 raise ToolError(platforms_texts.ACT_NO_TAGS, ours=True)
             id_, begun, left = await self._start_thread(target, thread.title, channel), (), messages
-        started = Posted(begun, self._link(target, id_))
+        started = Posted(begun, self._link(target, id_), conversation=acts_in(id_))
         if not left:
             return started
         try:
             posted = await self.post(replace(target, thread=id_, message=""), left, mentioned, key, context)
         except ToolError as error:
             return replace(started, missing=str(error))
-        return Posted((*begun, *posted.pages), started.link, posted.missing)
+        return replace(started, pages=(*begun, *posted.pages), missing=posted.missing)
 
     async def _start_thread(self, target: ActTarget, title: str, channel: object) -> str:
         """Start a thread of a text channel that nobody has started; return its id."""

@@ -167,6 +167,10 @@ def places_of_channels(channels: Iterable[int], server: int | None = None) -> Go
 
 
 def places_of_thread(thread: int) -> Gone:
-    return Gone(
-        conversations=frozenset({known_as(thread)}), audiences=frozenset({label(GroupAudience(known_as(thread)))})
-    )
+    conversations = frozenset({known_as(thread), acts_in(thread)})
+    return Gone(conversations=conversations, audiences=frozenset({label(GroupAudience(known_as(thread)))}))
+
+
+def acts_in(place: int | str | None) -> str:
+    """Return the conversation of what the bot posts by tools in a channel or thread."""
+    return known_as(f"{place}:acts")
