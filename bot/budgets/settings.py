@@ -195,7 +195,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         None,
         section=Section.ACCESS,
-        description="Before one answer or long work uses more tokens than this, the bot asks its asker.",
+        description="Before one answer or long work uses more than this many tokens, the bot asks the person.",
         example="0",
     )
     run_dollars: Money | None = setting(
@@ -203,7 +203,7 @@ class BudgetSettings:
         dollars,
         TWO_DOLLARS,
         section=Section.ACCESS,
-        description="Before one answer or long work costs more US dollars than this, the bot asks its asker.",
+        description="Before one answer or long work costs more than this many US dollars, the bot asks the person.",
         write=in_dollars,
     )
     """Many times a usual answer; only long work reaches it."""

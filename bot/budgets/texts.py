@@ -93,7 +93,7 @@ LIMIT_REACHED = "{whose} for today is used up. I asked {who} to extend it by {pe
 REQUEST = "{whose} for today is used up: {spent}. Answers wait until someone extends it."
 REQUEST_EXTENDS = (
     "If you extend it, it is {percent}% higher until {moment}. This is possible once a day. If you decline, the "
-    "answers that wait end."
+    "waiting answers end."
 )
 OPEN_QUESTION = "[Open the question]({link})"
 SHOW_BUDGET = "Show my usage"
@@ -102,20 +102,20 @@ DECLINE = "Decline"
 CONTINUE = "Continue"
 FINISH = "Finish now"
 REQUEST_ENDED = {
-    "GIVEN": "{whose} was extended by {percent}% for today. {person} decided that.",
-    "REFUSED": "{whose} was not extended today. {person} decided that.",
+    "GIVEN": "{whose} was extended by {percent}% for today, by {person}.",
+    "REFUSED": "{whose} was not extended today, because {person} declined.",
     "OVER": "{whose} was not extended. The day is over.",
 }
 SOMEBODY = "Someone"
 DECIDED = {
-    "GIVEN": "The budget is extended for today. The answers that waited continue.",
-    "REFUSED": "The budget is not extended. The answers that waited end.",
+    "GIVEN": "The budget is extended for today. The waiting answers continue.",
+    "REFUSED": "The budget is not extended. The waiting answers end.",
 }
 NOT_DECIDED = {
     "GIVEN_BEFORE": "Someone already extended this budget. It can be extended once a day.",
     "REFUSED_BEFORE": "Someone already declined to extend this budget.",
     "NOT_THEIRS": "Only the person who asked can decide about this answer.",
-    "OVER": "Nothing waits for this any more.",
+    "OVER": "Nothing is waiting for this anymore.",
 }
 RUN_DECIDED = {True: "The answer continues.", False: "The answer ends with what I know."}
 NOT_AN_APPROVER = "Only {who} can extend this budget."
@@ -125,7 +125,7 @@ WHO_EXTENDS = {"": "operators", "others": "the people whom the operator has name
 WAITS_FOR_EXTENSION = "This answer waits until someone extends the budget. Only {who} can do that."
 RUN_WAITS = (
     "This answer has reached the limit of {limit} for one answer, and waits for your decision. If you continue it, I "
-    "will ask again after as much."
+    "will ask again after it has used the same amount again."
 )
 OR = " or "
 SPENT_OF = "{spent} of {limit}"

@@ -63,5 +63,5 @@ UNANSWERED_COMMAND = declaration.Command(
     scope=declaration.CommandScope.SERVERS,
     forums=True,
     bare=False,
-    examples={"": "the posts of this forum without an answer", "#forum": "those of another forum"},
+    examples={"": "the unanswered posts of this forum", "#forum": "the unanswered posts of another forum"},
 )

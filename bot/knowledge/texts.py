@@ -73,7 +73,7 @@ UNANSWERED_FOR_MANAGERS = (
     "Only the managers of a channel can see what was not answered there. Use this command in a channel that you manage."
 )
 UNANSWERED_HEAD = "**What I did not answer well in this channel** in the last {days} days, by subject:"
-UNANSWERED_NONE = "I found no question in this channel that I did not answer well in the last {days} days."
+UNANSWERED_NONE = "I found no unanswered questions in this channel in the last {days} days."
 UNANSWERED_GROUP = "**{count}**: {why}"
 UNANSWERED_BECAUSE = {
     Unanswered.NOT_FOUND: "nothing found ({count})",

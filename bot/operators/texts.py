@@ -232,8 +232,7 @@ METRICS: Final[Mapping[str, str]] = {
     ),
     "leases_lost": "Turns and jobs that another process took over.",
     "budget_events": (
-        "Warnings about budgets (near), turns that wait for a decision about one (waits), and decisions: extended or "
-        "declined."
+        "Budget events, by outcome: near (a warning), waits (an answer waits for a decision), extended or declined."
     ),
     "webhooks_sent": (
         "Attempts to deliver outgoing webhooks, by outcome: delivered, failed (the bot tries again), given_up or "

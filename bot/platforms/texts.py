@@ -652,8 +652,7 @@ BLOCKS_ACCEPTED = "Slack accepts every kind of block that replies have"
 BLOCKS_REFUSED = "Slack does not accept all blocks that replies have: {kinds}"
 SOME_BLOCKS = "Slack did not say which"
 SIMPLER_BLOCKS = (
-    "Nothing to do: replies then have Markdown tables instead of sortable ones, pictures instead of charts, and "
-    "ordinary buttons."
+    "You do not need to do anything: replies use Markdown tables, pictures of charts and ordinary buttons instead."
 )
 BLOCKS_UNCHECKED = "Slack did not check the blocks that replies have ({why})"
 SOCKET_MODE_ON = (

@@ -216,7 +216,7 @@ def _file_to_keep(text: str) -> Path:
 
 
 def _add_eval(commands: _Commands) -> None:
-    exam = commands.add(Subcommand.EVAL, "ask the bot the questions of a file and check the answers", eval_texts.SAYS)
+    exam = commands.add(Subcommand.EVAL, "ask the bot the questions in a file and check its answers", eval_texts.SAYS)
     exam.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the YAML file with questions and checks")
     exam.add_argument("--starter", action="store_true", help="use the 40 built-in questions instead of a file")
     exam.add_argument(
@@ -263,13 +263,13 @@ def _add_eval(commands: _Commands) -> None:
         type=_argument_type(parse_budget),
         default=DailyBudget(),
         metavar="AMOUNT",
-        help="stop when this is spent, as in 2.50 (dollars) or '200,000 tokens' (default: no limit)",
+        help="stop when this much is spent, as in 2.50 (dollars) or '200,000 tokens' (default: no limit)",
     )
     exam.add_argument(
         "--threshold",
         type=_argument_type(_share),
         metavar="PERCENT",
-        help="how many answers of each model must pass for exit code 0 (default: 100)",
+        help="the percentage of each model's answers that must pass for exit code 0 (default: 100)",
     )
     exam.add_argument("--html", type=_argument_type(_file_to_write), metavar="FILE", help="also write a web page")
     exam.add_argument("--junit", type=_argument_type(_file_to_write), metavar="FILE", help="also write JUnit XML")
