@@ -125,7 +125,10 @@ async def open_eval_bots(
         bots: list[EvalBot] = []
         for number, model in enumerate(models):
             own = for_eval(settings, folder / f"{number}.db", model, parallel)
-            bots.append(await stack.enter_async_context(_open_bot(own)))
+            bot = await stack.enter_async_context(_open_bot(own))
+            if bot.name in {other.name for other in bots}:
+                raise SettingsError(eval_texts.SAME_MODEL.format(model=bot.name))
+            bots.append(bot)
         yield EvalBots(bots, judging, timeout_s)
 
 

@@ -3,11 +3,11 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent.errors import SettingsError
 from agent.machine import CLOCK
@@ -30,88 +30,93 @@ if TYPE_CHECKING:
 KIND = "eval"  # What the calls are for, on the operator's bill
 
 
-async def _eval(
-    settings: Settings,
-    *,
-    file: Path | None,
-    starter: bool,
-    write_starter: Path | None,
-    from_feedback: Path | None,
-    check: bool,
-    only: frozenset[str],
-    models: Sequence[str] | None,
-    judge: str | None,
-    repeat: int | None,
-    parallel: int,
-    timeout_s: float,
-    budget: DailyBudget,
-    threshold: float | None,
-    html: Path | None,
-    junit: Path | None,
-    as_json: bool,
-    store_answers: bool,
-) -> Exit:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalOptions:
+    """The options of the command, as the command line names them."""
+
+    file: Path | None
+    starter: bool
+    write_starter: Path | None
+    from_feedback: Path | None
+    check: bool
+    only: frozenset[str]
+    models: Sequence[str] | None
+    judge: str | None
+    repeat: int | None
+    parallel: int
+    timeout_s: float
+    budget: DailyBudget
+    threshold: float | None
+    html: Path | None
+    junit: Path | None
+    as_json: bool
+    store_answers: bool
+
+
+async def _eval(settings: Settings, **given: Any) -> Exit:  # noqa: ANN401 -- the fields of EvalOptions
     from bot.evals.report import stored_run  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.evals.starter import starter_text  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.setup.operator_models import store_run  # noqa: PLC0415 -- a settings error is reported before it loads
 
-    if write_starter is not None:
-        return _write_new(write_starter, starter_text(), eval_texts.STARTER_WRITTEN.format(file=write_starter))
-    if from_feedback is not None:
-        return await _from_feedback(settings, from_feedback)
-    if starter == (file is not None):
-        complain(f"cogency eval: {eval_texts.FILE_OR_STARTER if starter else eval_texts.NEEDS_FILE}")
+    options = EvalOptions(**given)
+    if (new := options.write_starter) is not None:
+        return _write_new(new, starter_text(), eval_texts.STARTER_WRITTEN.format(file=new))
+    if options.from_feedback is not None:
+        return await _from_feedback(settings, options.from_feedback)
+    if options.starter == (options.file is not None):
+        complain(f"cogency eval: {eval_texts.FILE_OR_STARTER if options.starter else eval_texts.NEEDS_FILE}")
         return Exit.ARGUMENTS
-    exam = _read(file, starter_text())
-    if check:
-        checks = sum(len(question.checks) for question in exam.questions)
-        sentence = eval_texts.CHECKED.format(
-            file=exam.name,
-            questions=counted(len(exam.questions), "question", "questions"),
-            checks=counted(checks, "check", "checks"),
-        )
-        write_out(sys.stdout, f"{sentence}\n")
+    exam = _read(options.file, starter_text())
+    if options.check:
+        write_out(sys.stdout, f"{_checked(exam)}\n")
         return Exit.OK
-    exam = replace(_only(exam, only), repeat=repeat or exam.repeat, judge=_judge_of(exam, judge, only))
-    if threshold is not None:
-        exam = replace(exam, threshold=threshold)
-    asked = tuple(models or [""])
-    if twice := [model for model in asked if asked.count(model) > 1]:
-        raise SettingsError(eval_texts.SAME_MODEL.format(model=twice[0]))
-    out = sys.stderr if as_json else sys.stdout
-
-    def tell(line: str) -> None:
-        write_out(out, f"{line}\n")
-
+    exam = _chosen(exam, options)
     with _interrupts() as (interrupted, received):
-        sitting = await _sit(settings, exam, asked, parallel, timeout_s, budget, interrupted, tell)
-    _write_reports(sitting, html, junit, as_json=as_json)
-    await store_run(settings, stored_run(sitting, CLOCK.now(), answers=store_answers))
+        sitting = await _sit(settings, exam, options, interrupted)
+    _write_reports(sitting, options)
+    await store_run(settings, stored_run(sitting, CLOCK.now(), answers=options.store_answers))
     if signal.SIGTERM in received:
         return Exit.TERMINATED
     return _exit_of(sitting)
 
 
-async def _sit(
-    settings: Settings,
-    exam: "Exam",
-    models: Sequence[str],
-    parallel: int,
-    timeout_s: float,
-    budget: DailyBudget,
-    interrupted: asyncio.Event,
-    tell: Callable[[str], None],
-) -> "Sitting":
+def _checked(exam: "Exam") -> str:
+    checks = sum(len(question.checks) for question in exam.questions)
+    return eval_texts.CHECKED.format(
+        file=exam.name,
+        questions=counted(len(exam.questions), "question", "questions"),
+        checks=counted(checks, "check", "checks"),
+    )
+
+
+def _chosen(exam: "Exam", options: EvalOptions) -> "Exam":
+    """Return the exam as the options change it. Raises SettingsError."""
+    exam = _only(exam, options.only)
+    return replace(
+        exam,
+        repeat=options.repeat or exam.repeat,
+        threshold=exam.threshold if options.threshold is None else options.threshold,
+        judge=_judge_of(exam, options.judge),
+    )
+
+
+async def _sit(settings: Settings, exam: "Exam", options: EvalOptions, interrupted: asyncio.Event) -> "Sitting":
     """Ask all questions, and store the costs. Raises SettingsError and StoreError."""
     from bot.app.evaluation import open_eval_bots  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.evals.report import announcement, progress_line  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.evals.running import EvalBudget, Runner, RunResult, Sitting, planned  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.setup.operator_models import charge  # noqa: PLC0415 -- a settings error is reported before it loads
 
+    parallel, timeout_s, models = options.parallel, options.timeout_s, options.models or [""]
+    out = sys.stderr if options.as_json else sys.stdout
+
+    def tell(line: str) -> None:
+        write_out(out, f"{line}\n")
+
     started, done = CLOCK.monotonic(), 0
     async with open_eval_bots(settings, models, exam.judge, parallel=parallel, timeout_s=timeout_s) as bots:
         judge_name = "" if bots.judge is None else bots.judge.name
-        if models == ("",) and bots.is_rehearsal and settings.models.model is None:
+        if options.models is None and bots.is_rehearsal and settings.models.model is None:
             tell(eval_texts.REHEARSAL_ASKED)
         tell(announcement(exam, bots.models, exam.repeat, judge_name))
         runs = planned(exam, bots.models, exam.repeat)
@@ -121,7 +126,7 @@ async def _sit(
             done += 1
             tell(progress_line(result, done, len(runs), names_model=len(bots.models) > 1))
 
-        limits = EvalBudget(budget.money, budget.tokens)
+        limits = EvalBudget(options.budget.money, options.budget.tokens)
         runner = Runner(bots.ask, bots.judge, bots.spent, bots.unpriced, limits, parallel, show)
         try:
             results = await runner.run(runs, interrupted)
@@ -142,16 +147,16 @@ async def _sit(
         )
 
 
-def _write_reports(sitting: "Sitting", html: Path | None, junit: Path | None, *, as_json: bool) -> None:
+def _write_reports(sitting: "Sitting", options: EvalOptions) -> None:
     """Write what was asked for, and the table or the JSON. Raises SettingsError."""
     from bot.evals import report  # noqa: PLC0415 -- a settings error is reported before it loads
 
     threshold, now = sitting.exam.threshold, CLOCK.now()
-    if html is not None:
-        _write(html, report.as_html(sitting, threshold, now))
-    if junit is not None:
-        _write(junit, report.as_junit(sitting))
-    text = report.as_json(sitting, threshold, now) if as_json else f"\n{report.table(sitting, threshold)}"
+    if options.html is not None:
+        _write(options.html, report.as_html(sitting, threshold, now))
+    if options.junit is not None:
+        _write(options.junit, report.as_junit(sitting))
+    text = report.as_json(sitting, threshold, now) if options.as_json else f"\n{report.table(sitting, threshold)}"
     write_out(sys.stdout, f"{text}\n")
 
 
@@ -221,9 +226,9 @@ def _only(exam: "Exam", names: frozenset[str]) -> "Exam":
     return replace(exam, questions=chosen)
 
 
-def _judge_of(exam: "Exam", judge: str | None, only: frozenset[str]) -> str:
+def _judge_of(exam: "Exam", judge: str | None) -> str:
     """Return the judge's name; "" if nothing is judged. Raises SettingsError if there is none."""
-    judged = next((question for question in _only(exam, only).questions if question.is_judged), None)
+    judged = next((question for question in exam.questions if question.is_judged), None)
     name = judge or exam.judge
     if judged is not None and not name:
         raise SettingsError(eval_texts.NO_JUDGE.format(file=exam.name, question=judged.name))

