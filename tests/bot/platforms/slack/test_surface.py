@@ -239,6 +239,22 @@ async def test_the_status_is_taken_away_by_the_message_itself(
     assert [status for _, _, status in slack.state.statuses] == ["is searching past threads…"]
 
 
+async def test_a_thread_needs_attention_while_a_tool_waits_for_an_answer_during_the_reply(
+    slack: FakeSlack, to: ReplyTo, surface: SlackSurface, sessions: AgentSessions
+) -> None:
+    shown = slack.state.agents.sessions
+    await surface.status("Using deploy…")
+    await slack.until(lambda: slack.state.statuses)
+    await surface.show_waiting(7)
+    await slack.until(lambda: shown[GENERAL, to.thread_ts].status == "suspended")
+    await surface.status("Using deploy…")
+    await slack.until(lambda: len(slack.state.statuses) == 2)
+    assert shown[GENERAL, to.thread_ts].status == "processing"
+    surface.finish(ReplyEnd.DONE)
+    await sessions.close()
+    assert shown[GENERAL, to.thread_ts].status == "active"
+
+
 async def test_a_thread_needs_attention_while_its_long_work_waits_and_no_longer_after_it(
     api: SlackApi, slack: FakeSlack, to: ReplyTo, sessions: AgentSessions
 ) -> None:
