@@ -188,6 +188,13 @@ def judge(connection: sa.Connection, number: int, person: str, opinion: ReplyVer
     return True
 
 
+def withdraw(connection: sa.Connection, number: int, person: str, opinion: ReplyVerdict, now: datetime) -> None:
+    in_order(connection, f"verdict {number} {person}")
+    own = verdict.c.turn == number, verdict.c.person == person
+    if connection.execute(sa.select(verdict.c.verdict).where(*own)).scalar_one_or_none() == opinion:
+        judge(connection, number, person, None, now)
+
+
 def verdicts(connection: sa.Connection, since: datetime) -> dict[ReplyVerdict, int]:
     counted = sa.select(verdict.c.verdict, sa.func.count()).where(verdict.c.time >= since).group_by(verdict.c.verdict)
     return {ReplyVerdict(row[0]): row[1] for row in connection.execute(counted)}
@@ -208,6 +215,9 @@ class SqlReplies(SqlStore):
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
         return await self.database.write(judge, turn, person, verdict, now)
+
+    async def withdraw(self, turn: int, person: str, verdict: ReplyVerdict, now: datetime) -> None:
+        await self.database.write(withdraw, turn, person, verdict, now)
 
 
 def _pages() -> sa.Select[str]:

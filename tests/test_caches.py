@@ -39,7 +39,6 @@ SHARED: Final[Mapping[str, str]] = {
     "bot/chat/backoff.py _lines": "counts, by the cause of a failure",
     "bot/chat/backoff.py _pauses": "pauses, by the cause of a failure",
     "bot/chat/caches.py _known": "the cache that others are made of",
-    "bot/chat/feedback.py _last_verdicts": "by the turn and the person",
     "bot/operators/pages/frame.py _buckets": "by the client",
     "bot/platforms/discord/asking.py _asked_last": "by the channel and the person, whose ids are Discord's",
     "bot/platforms/discord/asking.py _contexts": "by the window, which names its person",

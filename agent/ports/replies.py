@@ -51,6 +51,10 @@ class Replies(Protocol):
         """
         ...
 
+    async def withdraw(self, turn: int, person: str, verdict: ReplyVerdict, now: datetime) -> None:
+        """Delete this verdict of a person, unless they have given another one since."""
+        ...
+
     async def verdicts(self, since: datetime) -> Mapping[ReplyVerdict, int]:
         """Return the number of verdicts of each kind since then."""
         ...

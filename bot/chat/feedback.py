@@ -4,8 +4,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cachetools import LRUCache
-
 from agent.errors import Refused
 from agent.memory.forgetting_plans import OneReply
 from agent.ports.clock import Clock
@@ -17,7 +15,6 @@ from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, Answered, ReplyVer
 from agent.tools.present import NAME as PRESENT
 from agent.tools.present import called
 from bot.chat.access.acl import AccessRules
-from bot.chat.caches import MAX_ENTRIES
 from bot.chat.notes import NotePress
 from bot.chat.reply.surface import Delete, PageGone, PageLocked, ReplyAction, SurfaceError
 from bot.chat.texts import replies as reply_texts
@@ -53,7 +50,6 @@ class ReplyFeedback:
     """Receives each reply that a person judged bad or deleted."""
     presses: Mapping[ReplyAction, NotePress] = field(default_factory=dict[ReplyAction, NotePress])
     """What the buttons of features' notes do."""
-    _last_verdicts: LRUCache[tuple[int, str], ReplyVerdict] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
 
     async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
         """Return the finished reply with this page (its id); None if the bot does not know it, or no longer does.
@@ -90,7 +86,6 @@ class ReplyFeedback:
 
         Raises StoreError.
         """
-        self._last_verdicts[turn, person] = verdict
         known = await self.replies.judge(turn, person, verdict, self.clock.now())
         judged = await self.replies.by_turn(turn) if known and verdict is ReplyVerdict.BAD and self.disliked else None
         if judged is not None and self.disliked is not None:
@@ -99,8 +94,7 @@ class ReplyFeedback:
 
     async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
         """Withdraw this verdict, unless the person has given another one since."""
-        if self._last_verdicts.get((turn, person), verdict) == verdict:
-            await self.replies.judge(turn, person, None, self.clock.now())
+        await self.replies.withdraw(turn, person, verdict, self.clock.now())
 
     async def press_note(self, action: ReplyAction, reply: Answered, person: str) -> str:
         """Undo what a note below the reply reports, as this button of the note says. Return a sentence that confirms

@@ -43,7 +43,7 @@ PERIOD: Final = timedelta(days=7)
 HOUR: Final = 8  # Of Monday, in UTC
 MIN_QUESTIONS: Final = 3  # Of a channel: fewer are no reason for a message
 MAX_CHANNELS: Final = 200  # In which somebody asked within the week, the most recent first
-MAX_PEOPLE: Final = 20  # Asked about for one channel: each may cost a request
+MAX_PEOPLE: Final = 20  # Whom a platform names for one channel: each may cost a request
 MAX_LINES: Final = 20  # Channels in one message
 MANAGERS: Final = Approvers(CHANNEL_MANAGER)
 
@@ -90,14 +90,15 @@ class UnansweredDigest:
             if platform is None or count is None:
                 continue
             try:
-                candidates = [*await platform.candidates(MANAGERS, question_in(count, now)), *channel.people]
+                ranked = await platform.candidates(MANAGERS, question_in(count, now))
+                candidates = dict.fromkeys([*ranked[:MAX_PEOPLE], *channel.people])
             except CogencyError as error:
                 log.warning("the managers of a channel could not be found: %r", error)
                 continue
-            for person in [*dict.fromkeys(candidates)][:MAX_PEOPLE]:
+            for person in candidates:
                 told[person].append(count)
         for person, counts in told.items():
-            payload = json.dumps([asdict(count) for count in counts[:MAX_LINES]])
+            payload = json.dumps([asdict(count) for count in counts])
             await self.jobs.schedule(SEND, person, payload, now, person=person)
         await self.jobs.schedule(job.kind, job.key, "", next_time(now))
 
@@ -119,7 +120,10 @@ class UnansweredDigest:
         if chosen in {DIGEST_OFF, week}:
             return
         stored: list[Any] = json.loads(job.payload)
-        counts = [count for values in stored if await self._may_know(person, count := ChannelCount(**values), now)]
+        counts = list[ChannelCount]()
+        for count in (ChannelCount(**values) for values in stored):
+            if len(counts) < MAX_LINES and await self._may_know(person, count, now):
+                counts.append(count)
         platform = self.platforms.get(counts[0].source) if counts else None
         if platform is None:
             return

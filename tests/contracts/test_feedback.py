@@ -138,6 +138,15 @@ async def test_another_verdict_or_none_takes_the_reason_away(store: Store) -> No
         assert not await store.feedback.listed(channel(), ALL, limit=9)
 
 
+async def test_only_the_verdict_that_a_person_gave_last_is_withdrawn(store: Store) -> None:
+    claim = await disliked(store, said("one", place=TEAM), "ann", WRONG)
+    await store.replies.withdraw(claim.turn, "ann", ReplyVerdict.GOOD, LATER)
+    assert await store.feedback.details(claim.turn, "ann") == WRONG
+    await store.replies.withdraw(claim.turn, "ann", ReplyVerdict.BAD, LATER)
+    assert await store.feedback.details(claim.turn, "ann") is None
+    assert not await store.replies.verdicts(START)
+
+
 async def test_what_was_only_for_its_turn_is_not_shown(store: Store) -> None:
     claim = await answered(store, said("one", place=TEAM), drawn_from=NOWHERE)
     assert await store.feedback.explain(claim.turn, "ann", SHARED, START)

@@ -66,6 +66,15 @@ async def test_a_verdict_that_is_taken_back_counts_only_if_nothing_was_said_afte
     assert not await store.replies.verdicts(START)
 
 
+async def test_a_verdict_of_before_a_restart_that_was_changed_since_is_not_taken_back() -> None:
+    store = store_in_memory()
+    turn = await replied(store, "1")
+    await service(store, FakePages()).judge(turn, "bob", ReplyVerdict.GOOD)
+    await service(store, FakePages()).judge(turn, "bob", ReplyVerdict.BAD)
+    await service(store, FakePages()).take_verdict_back(turn, "bob", ReplyVerdict.GOOD)
+    assert dict(await store.replies.verdicts(START)) == {ReplyVerdict.BAD: 1}
+
+
 async def test_a_verdict_of_before_a_restart_can_be_taken_back() -> None:
     store = store_in_memory()
     turn = await replied(store, "1")
