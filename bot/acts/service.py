@@ -16,6 +16,7 @@ Rules
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Awaitable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -25,7 +26,7 @@ from urllib.parse import urlsplit
 from agent.errors import StoreError, ToolError
 from agent.incoming import Incoming, person_source
 from agent.jobs import Job
-from agent.memory.audience import WIDE, GroupAudience, Place, may_flow, may_flow_from
+from agent.memory.audience import WIDE, GroupAudience, Place, TeamAudience, may_flow, may_flow_from
 from agent.memory.forgetting_plans import Deleted
 from agent.messages import JsonObject, Provenance
 from agent.ports.acting import (
@@ -64,7 +65,7 @@ MIN_OPTIONS: Final = 2
 POLL_HOURS: Final = 24
 USUAL_EVENT: Final = timedelta(hours=1)
 CLOSE_POLL: Final = "close_poll"  # The kind of job that closes a poll; its payload is its source, channel and page
-NOWHERE: Final = Place(GroupAudience("none"))  # Of what is closed, where nothing is read
+NOWHERE: Final = Place(GroupAudience("none"))  # Into which nothing may flow
 _Part = TypeVar("_Part")
 _NOBODY: Final[Mapping[str, str]] = {}
 _FOR_PEOPLE: Final = frozenset({TurnKind.SCHEDULED, TurnKind.WORK, TurnKind.API})  # Besides those who wait
@@ -179,7 +180,7 @@ class ActService:
         bookmarks = _offered(hands.bookmarks)
         if not (host := host_of(link)):
             raise ToolError(texts.NO_ADDRESS, ours=True)
-        if host not in title:
+        if not names_host(title, host):
             title = f"{title} ({host})"  # as everywhere, a link shows where it leads
         target = await hands.find(str(args.get("where", "")).strip(), ActRight.BOOKMARK, context)
         title = await self._checked(title, target, context, also=link)
@@ -215,6 +216,8 @@ class ActService:
         hands, text, section = self._hands(context), _text(args, "text"), str(args.get("replaces", "")).strip()
         canvases = _offered(hands.canvases)
         target, _ = await self._made(hands, str(args["canvas"]), ActRight.CANVAS, context)
+        if not isinstance(target.place.audience, TeamAudience):
+            target = replace(target, place=NOWHERE)  # with whom people have shared it since is not known
         text = await self._checked(text, target, context)
         await self._charge(target, context)
         if section:
@@ -509,6 +512,11 @@ def host_of(link: str) -> str:
         return ""
     is_page = parts.scheme in {"http", "https"} and not parts.username and link.isprintable() and " " not in link
     return host if is_page else ""
+
+
+def names_host(title: str, host: str) -> bool:
+    """Return whether a title names a host as a whole, and not as a part of another one. Pure."""
+    return re.search(rf"(?<![\w.-]){re.escape(host)}(?![\w.-])", title.casefold()) is not None
 
 
 def _offered(part: _Part | None) -> _Part:

@@ -235,6 +235,18 @@ async def test_a_canvas_is_created_changed_and_deleted_for_its_asker_alone() -> 
         assert talk.result == act_texts.NOT_ITS_POST
 
 
+async def test_a_private_channels_canvas_may_have_been_shared_so_that_later_only_the_askers_words_go_in() -> None:
+    async with talking() as talk:
+        await talk.ask("plan", call("create_canvas", title="Boat", text="It is blue."), channel=SECRET)
+        ((id_, canvas),) = talk.slack.state.headers.canvases.items()
+        assert (canvas.channel, canvas.text) == (SECRET, "It is blue.")
+        edit = call("edit_canvas", canvas=f"https://fake.slack.com/docs/T0TEAM/{id_}", text="The berth is 7.")
+        await talk.ask("add the berth", edit, channel=SECRET)
+        assert talk.result == act_texts.OTHER_READERS.format(name=platforms_texts.ACT_THAT_CHANNEL)
+        await talk.ask("add: the berth is 7", edit, channel=SECRET)
+        assert canvas.text.endswith("The berth is 7.")
+
+
 async def test_a_canvas_is_deleted_with_what_its_asker_forgets() -> None:
     async with talking() as talk:
         await talk.ask("write it down", call("create_canvas", where="#team", title="Cake", text="Ann brings it."))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ToolError
-from bot.acts.service import host_of, moment
+from bot.acts.service import host_of, moment, names_host
 from bot.platforms.discord.scheduled_events import event_of, event_page
 from bot.platforms.slack.canvases import canvas_page
 from bot.platforms.slack.inbound import SlackBot
@@ -37,6 +37,12 @@ def test_a_bookmark_leads_to_a_web_page_and_names_its_host(link: str, host: str)
 @given(st.text())
 def test_any_text_is_a_page_with_a_host_or_none(text: str) -> None:
     assert host_of(text) == "" or text.casefold().startswith(("http://", "https://"))
+
+
+def test_a_title_names_a_host_only_as_a_whole() -> None:
+    assert names_host("Plan (X.co)", "x.co")
+    assert not names_host("paypalx.com", "x.co")
+    assert not names_host("x.co.uk and an-x.co", "x.co")
 
 
 def test_a_time_is_on_the_clock_of_its_zone_unless_it_has_an_offset() -> None:
