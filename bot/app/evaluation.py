@@ -47,6 +47,7 @@ from bot.models.choice import named_choice, open_model
 from store.engine import Store
 
 PRESENT: Final = ""  # In place of a model: those of the settings
+LIMITS: Final = ("_tokens", "_dollars", "_seconds")  # How the names of the settings of budgets end that limit something
 TOOLS_WAIT_S: Final = 20.0  # For tool servers, before the first question
 # The names of all tools that the bot itself may have.
 OWN_TOOLS: Final = parts.BUILT_IN | {*ACT_TOOLS} | {FETCH, "web_search", "python", "chart"}
@@ -138,7 +139,7 @@ def for_eval(settings: Settings, database: Path, model: str, parallel: int) -> S
     database stay. A `model` that is named answers alone. Raises SettingsError if that list cannot be read.
     """
     play, everyone = for_play(settings, database), AccessSettings()
-    no_limits = {name: None for name in BudgetSettings.__dataclass_fields__ if name != "footer"}
+    no_limits = {name: None for name in BudgetSettings.__dataclass_fields__ if name.endswith(LIMITS)}
     models = play.models
     if model:
         models = replace(models, model=model, fallback_models=(), channel_models={}, person_models={})
@@ -152,7 +153,7 @@ def for_eval(settings: Settings, database: Path, model: str, parallel: int) -> S
             channel_per_minute=None,
             backlog=None,
         ),
-        budgets=replace(play.budgets, **no_limits),
+        budgets=replace(BudgetSettings(), footer=play.budgets.footer, **no_limits),
         plugins=replace(play.plugins, folders=parts.plugin_list(settings).folders()),
         memory=replace(play.memory, learning=False, first_notice=False),
         turns=replace(play.turns, max_running=parallel),

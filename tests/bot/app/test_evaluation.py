@@ -4,6 +4,7 @@ from pathlib import Path
 
 from bot.app.evaluation import for_eval
 from bot.app.settings import Settings, load_settings
+from bot.budgets.settings import BudgetSettings
 
 OWN = {
     "COGENCY_MODEL": "openai:gpt-6-luna",
@@ -13,6 +14,7 @@ OWN = {
     "SLACK_BOT_TOKEN": "xoxb-1",
     "COGENCY_ALLOW": "person:U1",
     "COGENCY_LANGUAGE": "Irish",
+    "COGENCY_BUDGET_ALERTS": "slack:T0123:C0123",
 }
 
 
@@ -30,7 +32,13 @@ def test_the_database_is_never_the_bots_own_nor_its_replica(tmp_path: Path) -> N
 def test_no_limit_or_list_of_people_refuses_a_question_and_nothing_reaches_a_platform(tmp_path: Path) -> None:
     settings = for_eval(own(tmp_path), tmp_path / "0.db", "", 4)
     limits = (settings.access.person_per_minute, settings.access.person_per_hour, settings.access.backlog)
-    assert {*limits, settings.budgets.person_dollars, settings.budgets.person_tokens} == {None}
+    assert {*limits} == {None}
+    budgets = {name: getattr(settings.budgets, name) for name in BudgetSettings.__dataclass_fields__}
+    usual = {name: getattr(BudgetSettings(), name) for name in budgets}
+    limited = {name for name in budgets if budgets[name] != usual[name]}
+    assert {budgets[name] for name in limited} == {None}
+    assert limited >= {"person_tokens", "person_dollars", "person_code_seconds", "everyone_dollars", "run_dollars"}
+    assert settings.budgets.alerts == "", "no channel is told"
     assert settings.access.allow == frozenset()
     assert settings.slack.bot_token is None
     assert not settings.memory.learning
