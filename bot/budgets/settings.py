@@ -155,8 +155,8 @@ class BudgetSettings:
         DEFAULT_NEAR,
         section=Section.ACCESS,
         description=(
-            "When this share of a daily budget is used, the bot writes to the person, a channel's managers, or the "
-            "operators once a day."
+            "The percentage of a daily budget at which the bot warns the person, a channel's managers or the "
+            "operators, once a day."
         ),
     )
     extension: int = setting(
@@ -165,8 +165,8 @@ class BudgetSettings:
         DEFAULT_EXTENSION,
         section=Section.ACCESS,
         description=(
-            "When a budget is used up, answers wait, and an approver can extend the budget by this share, once a day. "
-            "Without an approver or with 0, the bot refuses questions until the next day."
+            "The percentage by which an approver can extend a budget, once a day. When a budget is used up, answers "
+            "wait for this. Without an approver or with 0, the bot refuses questions until the next day."
         ),
     )
     approvers: Approvers | None = setting(
