@@ -100,8 +100,6 @@ _KEYS: Final[Mapping[By, sa.ColumnElement[Any]]] = {
     By.MODEL: model_call.c.model,
     By.DOOR: _DOOR,
 }
-# A channel as its workspace knows it, "slack:T0123:C0123": several workspaces may share it.
-_PLACE: Final = workspaces(model_call.c.person) + ":" + model_call.c.channel
 _COUNTS: Final = (*TOKENS, "bytes_up")
 
 
@@ -211,23 +209,40 @@ def totals(connection: sa.Connection, period: SpendingPeriod, by: By, person: st
     return sorted((_total(row) for row in found), key=lambda total: total.key)
 
 
-def totals_of_channels(connection: sa.Connection, period: SpendingPeriod) -> list[Total]:
-    found = connection.execute(_sums(None, of_person=False), {"first": period.first, "last": period.last}).mappings()
-    return [_total(row) for row in found]
+def spent_on(connection: sa.Connection, day: date, source: str = "", channel: str = "") -> Spent:
+    values = {"on": day, "whose": f"{source}:", "chars": len(source) + 1, "there": channel}
+    row = connection.execute(_spent_on(of_source=bool(source), there=bool(channel)), values).mappings().one()
+    used = {name: int(row[name] or 0) for name in (*TOKENS, "cost")}
+    usage = Usage(**{name: used[name] for name in TOKENS}, estimated=bool(row["estimated"]))
+    return Spent(row["calls"], usage, Money(used["cost"]), row["unpriced"])
 
 
 class SqlSpending(SqlStore):
     totals = reads(totals)
-    totals_of_channels = reads(totals_of_channels)
+    spent_on = reads(spent_on)
     charge = writes(charge)
 
 
 @cache
-def _sums(by: By | None, *, of_person: bool) -> sa.Select[*tuple[Any, ...]]:
-    """The statement for totals of the days from `first` to `last`, `by` None of each workspace's channels; `of_person`:
-    of the calls for the person `whose`.
-    """
-    key = _PLACE if by is None else _KEYS[by]
+def _spent_on(*, of_source: bool, there: bool) -> sa.Select[*tuple[Any, ...]]:
+    """The statement for a day's sum; one index holds all of its columns."""
+    conditions = [model_call.c.day == sa.bindparam("on")]
+    if of_source:
+        conditions.append(sa.func.substr(model_call.c.person, 1, sa.bindparam("chars")) == sa.bindparam("whose"))
+    if there:
+        conditions.append(model_call.c.channel == sa.bindparam("there"))
+    return sa.select(
+        sa.func.count().label("calls"),
+        *(sa.func.sum(model_call.c[name]).label(name) for name in (*TOKENS, "cost")),
+        sa.func.max(sa.case((model_call.c.estimated, 1), else_=0)).label("estimated"),
+        (sa.func.count() - sa.func.count(model_call.c.cost)).label("unpriced"),
+    ).where(*conditions)
+
+
+@cache
+def _sums(by: By, *, of_person: bool) -> sa.Select[*tuple[Any, ...]]:
+    """The statement for totals of the days from `first` to `last`; `of_person`: of the calls for the person `whose`."""
+    key = _KEYS[by]
     within = model_call.c.day.between(sa.bindparam("first"), sa.bindparam("last"))
     sums = (
         sa.select(

@@ -59,6 +59,7 @@ SHARED: Final[Mapping[str, str]] = {
     "bot/tools/accounts/sign_in.py _requests": "by the person",
     "bot/tools/mcp/transport.py _passed": "times of notices, of one connection",
     "bot/web/fetch_tool.py cache": "public pages, which are the same for everybody",
+    "bot/budgets/budgets.py _recent": "the account: see `BudgetAccount`",
     "bot/budgets/budgets.py _told": "the account, and the day: see `BudgetAccount`",
     "bot/web/fetching.py _robots": "what a site asks of robots, which is the same for everybody",
     "store/turns/ledger.py _labels": "by source and channel",

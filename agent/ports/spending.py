@@ -5,15 +5,15 @@ from datetime import date, datetime
 from typing import Protocol
 
 from agent.messages import ModelCall
-from agent.spending import By, SpendingPeriod, Total
+from agent.spending import By, SpendingPeriod, Spent, Total
 
 
 class Spending(Protocol):
     """The usage of model calls: tokens, and nano-dollars at list prices."""
 
-    async def totals_of_channels(self, period: SpendingPeriod) -> list[Total]:
-        """Return the totals of channels, in no order. Their keys are the channels as their workspaces know them,
-        "slack:T0123:C0123", as several workspaces may share one.
+    async def spent_on(self, day: date, source: str = "", channel: str = "") -> Spent:
+        """Return what was spent on a day, without the bytes that were sent: by everyone; with `source`, for the people
+        of that workspace; with `channel`, there.
         """
         ...
 

@@ -9,7 +9,7 @@ without a price count in tokens only.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import ClassVar, Final
 
 from cachetools import LRUCache
@@ -32,7 +32,6 @@ from agent.spending import (
     Money,
     SpendingPeriod,
     Spent,
-    Total,
 )
 from bot.budgets import texts as budgets_texts
 from bot.budgets.report import FooterStyle, footer
@@ -155,8 +154,9 @@ def _higher(usual: int | None, raised: str | None) -> int | None:
 
 # Each budget with what `/budget` changed, and what was spent of it today.
 
-# How old the totals of channels, workspaces and everyone may be: they are added up from every call of the day.
-TOTALS_FRESH_S: Final = 5.0
+# How old the sums of channels, workspaces and everyone may be when a message comes in: they are added up from every
+# call of the day.
+SUMS_FRESH_S: Final = 5.0
 NAMES: Final = (TOKENS, MONEY, EXEMPT)
 NOT_SPENT: Final = Spent()
 
@@ -204,9 +204,8 @@ class BudgetAllowances:
     _told: LRUCache[tuple[BudgetAccount, datetime], bool] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
     _apps: ExpiringCache[Mapping[str, str]] = field(init=False)
     _connected: ExpiringCache[tuple[str, ...]] = field(init=False)
-    _totals: dict[Whose, tuple[float, SpendingPeriod, list[Total]]] = field(
-        default_factory=dict[Whose, tuple[float, SpendingPeriod, list[Total]]]
-    )
+    _recent: LRUCache[BudgetAccount, tuple[float, date, Spent]] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
+    """What was spent of budgets that several people share: when it was read, on which day, and the sum."""
 
     def __post_init__(self) -> None:
         self._apps = ExpiringCache(self.preferences.all_of, self.clock)
@@ -323,43 +322,20 @@ class BudgetAllowances:
             now = self.clock.now()
             await self.days.release((await self.ref(account, now)).account, now)
 
-    def refresh(self) -> None:
-        """Let the next look at what was spent see what was stored until then."""
-        self._totals.clear()
-
-    async def spent(self, account: BudgetAccount, now: datetime) -> Spent:
-        """Return what was spent today. `now` in UTC."""
-        today = SpendingPeriod.days_until(now, 1)
-        match account.whose:
-            case Whose.PERSON:
-                of_accounts = await self.accounts_of(account.id)
-                totals = [
-                    total for one in of_accounts for total in await self.spending.totals(today, By.DAY, person=one)
-                ]
-            case Whose.CHANNEL:
-                key = f"{account.source}:{account.id}"
-                channels = await self._cached_totals(Whose.CHANNEL, today)
-                totals = [
-                    total for total in channels if (total.key == key if account.source else total.key.endswith(key))
-                ]
-            case Whose.WORKSPACE:
-                workspaces = await self._cached_totals(Whose.WORKSPACE, today)
-                totals = [total for total in workspaces if total.key == account.id]
-            case Whose.EVERYONE:
-                totals = await self._cached_totals(Whose.WORKSPACE, today)
-        return sum((total.spent for total in totals), Spent())
-
-    async def _cached_totals(self, whose: Whose, today: SpendingPeriod) -> list[Total]:
-        """Return today's totals of all channels or workspaces, at most TOTALS_FRESH_S old."""
-        now, cached = self.clock.monotonic(), self._totals.get(whose)
-        if cached is None or cached[1] != today or now - cached[0] > TOTALS_FRESH_S:
-            totals = (
-                await self.spending.totals_of_channels(today)
-                if whose is Whose.CHANNEL
-                else await self.spending.totals(today, By.WORKSPACE)
-            )
-            cached = self._totals[whose] = (now, today, totals)
-        return cached[2]
+    async def spent(self, account: BudgetAccount, now: datetime, *, exact: bool = False) -> Spent:
+        """Return what was spent today. `now` in UTC. `exact`: now, and not some seconds ago."""
+        if account.whose is Whose.PERSON:
+            today = SpendingPeriod.days_until(now, 1)
+            days = [await self.spending.totals(today, By.DAY, person=one) for one in await self.accounts_of(account.id)]
+            return sum((total.spent for totals in days for total in totals), Spent())
+        elapsed, cached = self.clock.monotonic(), self._recent.get(account)
+        if not exact and cached is not None and cached[1] == now.date() and elapsed - cached[0] <= SUMS_FRESH_S:
+            return cached[2]
+        source = account.id if account.whose is Whose.WORKSPACE else account.source
+        channel = account.id if account.whose is Whose.CHANNEL else ""
+        spent = await self.spending.spent_on(now.date(), source, channel)
+        self._recent[account] = (elapsed, now.date(), spent)
+        return spent
 
 
 def drawn_on(question: Incoming) -> tuple[BudgetAccount, ...]:

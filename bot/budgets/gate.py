@@ -90,7 +90,6 @@ class BudgetGate:
         self, question: Incoming, turn: int, calls: Sequence[ModelCall], *, waits: bool
     ) -> PauseDue | EndDue | None:
         if not self.rules.operates(question.person.id):
-            self.allowances.refresh()
             found = [await self._held_by(each, question, turn, calls[-1:], waits=waits) for each in drawn_on(question)]
             if dues := [due for due in found if due is not None]:
                 first = min(dues, key=_order)
@@ -101,11 +100,10 @@ class BudgetGate:
 
     async def ended(self, question: Incoming, turn: int) -> None:
         now = self.allowances.clock.now()
-        self.allowances.refresh()
         for account in drawn_on(question):
             usual = await self.allowances.usually(account)
             if usual != UNLIMITED:
-                await self._warn(account, await self.allowances.spent(account, now), usual, turn)
+                await self._warn(account, await self.allowances.spent(account, now, exact=True), usual, turn)
 
     async def _warn(self, account: BudgetAccount, spent: Spent, usual: Budget, turn: int) -> None:
         if await self.allowances.warn_if_near(account, spent, usual, self.allowances.clock.now(), turn):
@@ -119,7 +117,7 @@ class BudgetGate:
         usual, now = await allowances.usually(account), allowances.clock.now()
         if usual == UNLIMITED:
             return None
-        spent = await allowances.spent(account, now)
+        spent = await allowances.spent(account, now, exact=True)
         await self._warn(account, spent, usual, turn)
         expected = spent + Spent.on(last)
         if exceeded(expected, usual) is None:

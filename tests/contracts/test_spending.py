@@ -174,3 +174,21 @@ async def test_a_person_who_is_forgotten_has_no_name_any_more(store: Store) -> N
     await spent(store, TERRA)
     await store.forgetting.forget(Everything("ann"), START)
     assert await store.spending.totals(TODAY, By.PERSON) == [Total("ann", Spent.on([TERRA]))]
+
+
+async def test_the_sum_of_a_day_is_that_of_its_calls_by_everyone_in_a_workspace_and_in_a_channel(store: Store) -> None:
+    await store.spending.charge("slack:T1:U1", "turn", [ModelCall("m", Usage(output=9))], START + timedelta(1), "C1")
+    calls = {("slack:T1:U1", "C1"): 1, ("slack:T1:U2", "C1"): 2, ("slack:T12:U1", "C1"): 4, ("discord:7", "C2"): 8}
+    for (person, channel), tokens in calls.items():
+        model = "openai:gpt-6.1-terra" if tokens > 1 else "ollama:m"
+        await store.spending.charge(person, "turn", [ModelCall(model, Usage(output=tokens))], START, channel)
+
+    async def tokens_on(source: str = "", channel: str = "") -> int:
+        return (await store.spending.spent_on(START.date(), source, channel)).usage.output
+
+    assert await tokens_on() == 15
+    assert [await tokens_on(source) for source in ("slack:T1", "slack:T12", "discord")] == [3, 4, 8]
+    assert [await tokens_on("slack:T1", "C1"), await tokens_on("", "C1"), await tokens_on("", "C3")] == [3, 7, 0]
+    today = SpendingPeriod(START.date(), START.date())
+    whole = sum((total.spent for total in await store.spending.totals(today, By.WORKSPACE)), Spent())
+    assert await store.spending.spent_on(START.date()) == whole

@@ -10,7 +10,7 @@ from agent.errors import SettingsError
 from agent.memory.forgetting_plans import Gone
 from agent.messages import ModelCall, Usage
 from agent.providers.scripted import Until
-from bot.budgets.budgets import TOTALS_FRESH_S, Budget, Budgets
+from bot.budgets.budgets import SUMS_FRESH_S, Budget, Budgets
 from bot.forgetting.retention import GONE
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
@@ -220,7 +220,7 @@ async def test_a_workspace_whose_budget_is_used_up_reads_so_and_the_other_one_is
         await ask_each(world)
         took = ModelCall("rehearsal", Usage(output=1))
         await world.store.spending.charge("slack:T0TEAM:U0BEN", "learning", [took], world.clock.now())
-        world.clock.ahead_s += TOTALS_FRESH_S + 1
+        world.clock.ahead_s += SUMS_FRESH_S + 1
         await world.slack.say("U0ANNFAKE", "C0GENERALFAKE", mention(ONE, "and my kayak?"))
         await world.until(lambda: world.one.ephemerals)
         assert "This workspace has used today's budget of 1 token. It resets at" in world.one.ephemerals[0].text
