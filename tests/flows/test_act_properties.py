@@ -19,7 +19,7 @@ from agent.providers.scripted import ScriptedProvider
 from tests.fakes.discord_bot import WINDOW_S
 from tests.fakes.discord_bot import serving as serving_discord
 from tests.fakes.discord_gateway import running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, GUILD, VIEW, Payload, World
+from tests.fakes.discord_world import ANN, BO, BOT, CONNECT, GUILD, VIEW, Payload, World
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving as serving_slack
@@ -145,7 +145,8 @@ NEEDED = {
     ActRight.TOPIC: MANAGE,
     ActRight.EVENT: 0,  # outside of voice channels it takes a right in the server, and none in the channel
 }
-BITS = (VIEW, SEND, REACT, HISTORY, PIN, POLLS, MANAGE, START, IN_THREADS, EVENTS)
+BITS = (VIEW, SEND, REACT, HISTORY, PIN, POLLS, MANAGE, START, IN_THREADS, EVENTS, CONNECT)
+VOICE = 2  # The type of a voice channel, in which people can write, too
 
 
 def permissions(world: World, channel: Payload, person: str, roles: list[str], granted: Mapping[str, int]) -> int:
@@ -183,8 +184,9 @@ async def test_on_discord_nothing_is_done_that_the_asker_could_not_do(seed: int)
         world, roles, people = fake.world, ["81", "82"], [ANN, BO]
         world.everyone_may = str(sum(bit for bit in BITS if random.random() < 0.8) | VIEW)
         world.bot_may = str(int(world.bot_may) | sum(BITS))
-        for number in range(6):
-            channel = world.open_channel(str(100 + number), f"place{number}")
+        for number in range(8):
+            channel = world.open_channel(str(100 + number), f"place{number}", VOICE if number > 5 else 0)
+            channel |= {"bitrate": 64_000, "user_limit": 0} if number > 5 else {}
             for who, kind in ((GUILD, 0), ("81", 0), (BO, 1), (BOT, 1)):
                 if random.random() < 0.5:
                     allow, deny = some(random, 0.3), some(random, 0.15)
@@ -207,7 +209,10 @@ async def test_on_discord_nothing_is_done_that_the_asker_could_not_do(seed: int)
                 ours = permissions(world, channel, BOT, ["31"], granted)
                 wanted = VIEW | HISTORY | NEEDED[right]
                 could = theirs & ours & wanted == wanted
-                if right is ActRight.EVENT:
+                if channel["type"] == VOICE:
+                    could &= bool(theirs & CONNECT) and right not in {ActRight.THREAD, ActRight.TOPIC}
+                    could &= right is not ActRight.EVENT or theirs & ours & (EVENTS | CONNECT) == EVENTS | CONNECT
+                elif right is ActRight.EVENT:
                     timed_out = "communication_disabled_until" in world.facts_of.get(person, {})
                     could &= bool(granted[GUILD] & EVENTS or person == ANN) and not timed_out
                 could &= not (person == BO and world.facts_of[BO].get("pending"))
