@@ -468,6 +468,8 @@ def _is_subject_the_value(pair: Pair) -> bool:
     values, rest = newer.subject, newer.predicate
     is_value = bool(values) and all((word.is_name or word.kind) and not older.mentions(word) for word in values)
     known = (*older.subject, *pair.keys)
+    # "I am on nights", "Aurélien went on nights": a name stands in the place of none
+    is_value = is_value and any((word.is_name or word.kind) and not newer.mentions(word) for word in older.words)
     return is_value and pair.one_key and bool(rest) and all(is_among(word, known) for word in rest)
 
 
@@ -642,6 +644,8 @@ def _contrasts(pair: Pair, *, of_speaker: bool) -> Iterator[int]:
             continue
         values = all(any(word.kind not in {"", "colour"} for word in side) for side in words)
         named = all(_has_name_beside(side, any_word=of_speaker and is_behind) for side in words)
+        # Without blanks no word stands between the topic and the value: "渡轮七点开", "货船现在九点开"
+        named = named or (newer.is_unspaced and not is_behind and all(map(_has_before_value, words)))
         yield 2 if values and named else 1
         is_object = of_speaker and is_behind and not any(word.kind for side in words for word in side)
         if is_object and are_apart(words[0], older.text) and are_apart(words[1], newer.text):
@@ -655,6 +659,10 @@ def _telling(words: Sequence[Token], keys: Collection[Token]) -> list[Token]:
 def _has_behind_value(words: Sequence[Token]) -> bool:
     first = next((at for at, word in enumerate(words) if word.kind), len(words))
     return any(not word.kind for word in words[first + 1 :])
+
+
+def _has_before_value(words: Sequence[Token]) -> bool:
+    return any(not word.kind for word in words[:1])
 
 
 def _has_name_beside(words: Sequence[Token], *, any_word: bool) -> bool:

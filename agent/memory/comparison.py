@@ -38,6 +38,7 @@ from agent.memory.statements import (
     Token,
     begins_definite,
     is_function,
+    is_noun_at,
     read_statement,
     stem,
     without,
@@ -237,8 +238,18 @@ class Pair:
     def is_of_another_of_ours(self) -> bool:
         """Whether the newer one begins with another one of ours: "I have no dog yet", "my neighbor has a dog"."""
         said = self.newer.said
+        for pattern in _NOT_THE_STATE:  # "These days my son …"
+            said = without(said, pattern)
         ours = cues.BEGINS_WITH_OURS.match(lexicon.folded(said[:READ_CHARS]))
-        whose = content_of(said[ours.end() :])[:1] if ours is not None else ()
+        if ours is None:
+            return False
+        noun = WORD.match(said, ours.end())  # English "son" is a verb in Spanish and a possessive in French
+        is_noun = noun is not None and is_function(noun.group().lower()) and is_noun_at(said, ours.end())
+        whose = (
+            (Token(stem(noun.group()), raw=noun.group().lower()),)
+            if noun and is_noun
+            else content_of(said[ours.end() :])[:1]
+        )
         return not all(self.older.mentions(word) or is_among(word, self.keys) for word in whose)
 
     @property

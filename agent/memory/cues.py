@@ -595,20 +595,28 @@ PLACING: Final = lexicon.words(
     "nas в во на op bij naar",
 )
 # Of the speaker: in any case of the pronoun, and where the pronoun is the subject.
+# Italian "i" is an article before a plural; French "on" stands where a clause begins, English "on" does not.
+_I: Final = r"i(?! \w{2,20}i\b)"
+_ON: Final = (
+    r"(?:^\W*|[,;:(–—]\s*|\b(?:et|mais|donc|que|si|quand|où|car|puis|alors|maintenant|ici|là|comme)\s|\bqu['’])on"
+    r"(?! (?:\w{1,20}s|the|my|our)\b)\b"
+)
 SPEAKER: Final = compile_later(
     _any_of(
-        r"i|we|me|us|ours|mine|myself|ich|wir|mich|mir|uns|je|j|moi|m|nous|on|yo|nosotr[oa]s|nos|eu|nós|io|noi|mi|ci"
+        rf"{_I}|we|me|us|ours|mine|myself|ich|wir|mich|mir|uns|je|j|moi|m|nous|yo|nosotr[oa]s|nos|eu|nós|io|noi|mi|ci"
         r"|ik|wij|mij|я|мы|меня|мне|мной|нас|нам",
         "我|私|僕|俺|うち|弊社",
     )
+    + rf"|{_ON}"
 )
 SPEAKS: Final = compile_later(
-    _any_of(r"i|we|ich|wir|je|j|nous|yo|nosotr[oa]s|eu|nós|io|noi|ik|wij|я|мы", "我|私|僕|俺")
+    _any_of(rf"{_I}|we|ich|wir|je|j|nous|yo|nosotr[oa]s|eu|nós|io|noi|ik|wij|я|мы", "我|私|僕|俺")
 )
 # English "on" before a noun is no French "on"; Spanish "mi" is "my", where Italian "mi" stands before a verb.
 BEGINS_WITH_SPEAKER: Final = compile_later(
     r"(?:soy|sou|estoy|estou|fui|voy|vou|tengo|tenho|somos|estamos|vamos|hemos|ho|abbiamo|sono|siamo"
-    r"|i|we|ich|wir|mich|mir|uns|je|nous|moi|me|yo|nosotr[oa]s|nos|eu|nós|io|noi|ik|wij|mij|ons|я|мы|меня|мне|нас|нам"
+    rf"|{_I}|we|ich|wir|mich|mir|uns|je|nous|moi|me|yo|nosotr[oa]s|nos|eu|nós|io|noi|ik|wij|mij|ons|я|мы|меня|мне|нас"
+    r"|нам"
     r"|on(?! (?:\w{1,20}s|the|my|our)\b))(?!\w)|[jm]['’]\w|(?:mi|ci) (?:sono|siamo|ha|hanno|chiamo|occupo)\b"
     r"|he \w{2,20}(?:[dt]o|cho)\b"
 )
@@ -852,7 +860,7 @@ BEGINS_WITH_TIME: Final = compile_later(
 )
 # Another person of the speaker's, where nothing stands between the two: "我姐夫", "妻は"
 BEGINS_WITH_RELATIVE: Final = compile_later(
-    r"^我们?(?:的)?(?P<of>[男女]?朋友|同事|室友|邻居|儿子|女儿|孩子|[大小表堂]?[哥弟姐妹]{1,2}夫?|爸爸?|妈妈?|父亲|母亲|爷爷|奶奶|叔叔?|舅舅?|姑姑?|阿?姨"
+    r"^(?:我们?(?:的)?|(?!老板|房东|客户|学生|孩子|对象|先生))(?P<of>[男女]?朋友|同事|室友|邻居|儿子|女儿|孩子|[大小表堂]?[哥弟姐妹]{1,2}夫?|爸爸?|妈妈?|父亲|母亲|爷爷|奶奶|叔叔?|舅舅?|姑姑?|阿?姨"
     r"|嫂子?|岳[父母]|公公|婆婆|老公|老婆|爱人|丈夫|妻子|太太|先生|对象|侄[子女]|外甥女?|外[婆公]|孙[子女]|老板|房东|客户|学生)"
     r"|^(?:私の|うちの)?(?P<whose>妻|夫|息子|娘|父|母|兄|弟|姉|妹|義理の.{1,2}|友人|友達|同僚|隣人|彼女|彼氏|彼|主人|旦那|祖[父母]|叔[父母])(?=[はがもの])"
 )

@@ -189,7 +189,7 @@ def _holds_next_time(pair: Pair) -> bool:
 def is_agent(pair: Pair) -> bool:
     """Return whether the newer subject only made the change: "the landlord raised our rent to …"."""
     older, newer = pair.older, pair.newer
-    if any(is_in(word, older.subject) for word in newer.subject):
+    if any(is_in(word, older.subject or older.words) for word in newer.subject):
         return False  # "The evening class" is another one than "the class"
     if any(_precedes(last, word, newer) for last in newer.subject[-1:] for word in (*pair.keys, *older.subject)):
         return False  # "The internal deadline moved to …" is about another one than "the deadline"

@@ -86,6 +86,26 @@ def test_another_place_or_a_missed_day_replaces_nothing(older: str, newer: str, 
     assert judge(told(older, key), told(newer, key)) is not Verdict.REPLACES
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "key"),
+    [
+        # Words that are pronouns in one language and no such thing in another: "on", "i", "son"
+        ("I'm on watch on Sundays.", "Petra is on watch on Thursdays now.", "watch"),
+        ("Cuociamo al forno.", "I cornetti li cuociamo in padella.", "cottura"),
+        ("I like rye bread.", "These days my son likes oat bread.", "bread"),
+        # Another one of two, told by what stands behind the noun
+        ("Il magazzino ha 30 scaffali.", "Il magazzino di sotto è sceso a 18 scaffali.", "scaffali"),
+        # A name where the older one has none
+        ("Je suis du matin.", "Marceline est passée du matin.", "équipe"),
+        # Without blanks: another topic with a value of its own
+        ("面包店七点关。", "咖啡馆现在九点关。", "关门时间"),
+        ("我喝红茶。", "室友改喝咖啡了。", "喝的"),
+    ],
+)
+def test_another_subject_with_a_word_of_change_replaces_nothing(older: str, newer: str, key: str) -> None:
+    assert judge(told(older, key), told(newer, key)) is not Verdict.REPLACES
+
+
 def test_a_wrong_number_needs_the_newer_one_to_speak_of_nothing_else() -> None:
     older, newer = told("I'm in UTC+2.", "my time zone"), told("The supplier sits in Osaka, that's UTC+9.", "supplier")
     assert judge(older, newer, named=True) is not Verdict.REPLACES
