@@ -222,27 +222,29 @@ def counts(connection: sa.Connection, since: datetime, within: ChannelFeedback |
     if within is not None:
         rated = rated.where(_in_channel(within, question))
     ratings = rated.cte("rated")
-    models = sa.select(model_call.c.turn, model_call.c.model.label("key")).where(model_call.c.kind == TURN)
-    tools = sa.select(tool_call.c.turn, tool_call.c.tool.label("key")).where(tool_call.c.effect != "")
-    reasons = sa.select(feedback.c.turn, feedback.c.person, feedback.c.reason.label("key"))
-    of_model, of_tool, reason = (chosen.distinct().subquery() for chosen in (models, tools, reasons))
-    bad = sa.and_(
-        reason.c.turn == ratings.c.turn, reason.c.person == ratings.c.person, ratings.c.verdict == ReplyVerdict.BAD
-    )
-    sources: dict[CountedBy, tuple[Any, Any]] = {
-        CountedBy.MODEL: (of_model.c.key, ratings.join(of_model, of_model.c.turn == ratings.c.turn)),
-        CountedBy.PLACE: (ratings.c.place, ratings),
-        CountedBy.TOOL: (of_tool.c.key, ratings.join(of_tool, of_tool.c.turn == ratings.c.turn)),
-        CountedBy.REASON: (reason.c.key, ratings.join(reason, bad)),
+    of_turn = {
+        CountedBy.MODEL: (model_call.c.model, model_call.c.turn, model_call.c.kind == TURN),
+        CountedBy.TOOL: (tool_call.c.tool, tool_call.c.turn, tool_call.c.effect != ""),
     }
-    return {by: _counted(connection, key, source, ratings) for by, (key, source) in sources.items()}
+    keyed: dict[CountedBy, sa.Select[Any]] = {
+        # Each rating once for each key, however many calls its turn made
+        by: sa.select(*ratings.c, key.label("key"))
+        .join_from(ratings, key.table, number == ratings.c.turn)
+        .where(counts_)
+        for by, (key, number, counts_) in of_turn.items()
+    }
+    keyed[CountedBy.PLACE] = sa.select(*ratings.c, ratings.c.place.label("key"))
+    bad = feedback.c.turn == ratings.c.turn, feedback.c.person == ratings.c.person
+    reasons = sa.select(*ratings.c, feedback.c.reason.label("key")).join_from(ratings, feedback, sa.and_(*bad))
+    keyed[CountedBy.REASON] = reasons.where(ratings.c.verdict == ReplyVerdict.BAD)
+    return {by: _counted(connection, keyed[by].distinct().subquery()) for by in CountedBy}
 
 
-def _counted(connection: sa.Connection, key: Any, source: Any, ratings: sa.CTE) -> Sequence[RatingCount]:  # noqa: ANN401 -- SQLAlchemy's expressions
-    good = sa.func.count().filter(ratings.c.verdict == ReplyVerdict.GOOD)
-    bad = sa.func.count().filter(ratings.c.verdict == ReplyVerdict.BAD)
-    query = sa.select(key, good, bad).select_from(source).group_by(key)
-    found = connection.execute(query.order_by(sa.func.count().desc(), key).limit(MAX_KEYS))
+def _counted(connection: sa.Connection, keyed: sa.Subquery) -> Sequence[RatingCount]:
+    good = sa.func.count().filter(keyed.c.verdict == ReplyVerdict.GOOD)
+    bad = sa.func.count().filter(keyed.c.verdict == ReplyVerdict.BAD)
+    query = sa.select(keyed.c.key, good, bad).group_by(keyed.c.key)
+    found = connection.execute(query.order_by(sa.func.count().desc(), keyed.c.key).limit(MAX_KEYS))
     return [RatingCount(*row) for row in found]
 
 

@@ -1,6 +1,7 @@
 """Questions of a channel, with what became of them: read from what their turns stored, so nothing is stored twice.
 
-Rule: only questions within the view are read. A question or an answer that was only to be used in its turn is left out.
+Rule: only questions within the view are read, through an index, so that old ones cost nothing. A question or an answer
+that was only to be used in its turn is left out.
 """
 
 from collections import defaultdict
@@ -18,7 +19,7 @@ from agent.shown_replies import ReplyVerdict
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.unanswered import AskedChannel, AskedQuestion
-from store.databases.database import SqlStore, reads
+from store.databases.database import SqlStore, reads, reads_long
 from store.json_columns import read_ids
 from store.message_tables import embedding, message
 from store.replies import verdict
@@ -70,6 +71,7 @@ def asked(connection: sa.Connection, view: ChannelFeedback, since: datetime, lim
     within = _ASKED.where(
         turn.c.source == view.source,
         turn.c.channel == view.channel,
+        turn.c.taken >= since,  # by an index of the channel: the time of the question has none
         _QUESTION.c.audience.in_(sorted(view.audiences)),
         _QUESTION.c.time >= since,
     )
@@ -108,6 +110,8 @@ def channels(connection: sa.Connection, since: datetime, limit: int) -> list[Ask
             turn.c.state == DONE,
             turn.c.kind == TurnKind.QUESTION,
             turn.c.outcome == Outcome.ANSWERED,
+            turn.c.ended >= since,  # by a partial index: the time of the question has none
+            turn.c.taken >= since,
             _QUESTION.c.time >= since,
             ~_QUESTION.c.audience.startswith(f"{AudienceKind.PERSON}:", autoescape=True),
         )
@@ -136,4 +140,4 @@ def _tools(connection: sa.Connection, turns: Iterable[int]) -> tuple[dict[int, s
 
 class SqlUnanswered(SqlStore):
     asked = reads(asked)
-    channels = reads(channels)
+    channels = reads_long(channels)

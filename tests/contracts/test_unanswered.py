@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from agent.admission_terms import Terms
 from agent.events import Outcome
 from agent.feedback import ChannelFeedback
 from agent.incoming import Incoming
@@ -25,7 +26,7 @@ ANSWERED = Closing(Outcome.ANSWERED, "It is Heron.", pages=("page",))
 
 async def answered(store: Store, incoming: Incoming, closing: Closing = ANSWERED, **tools: str) -> int:
     """Answer a question after these tools ended so."""
-    await store.ledger.accept(incoming)
+    await store.ledger.accept(incoming, Terms(incoming.time))
     claim = await claimed(store)
     for tool, outcome in tools.items():
         call = AuditedCall(START, "ann", "channel", "", tool.rstrip("_"), "", "reads", "unasked", "effect")
@@ -66,7 +67,7 @@ async def test_nothing_of_another_place_of_a_person_or_of_its_turn_alone_is_told
     await answered(store, replace(said("reminder", place=TEAM, conversation="e"), kind=TurnKind.REMINDER))
     await answered(store, said("kept", place=TEAM, conversation="f"), replace(ANSWERED, drawn_from=NOWHERE))
     await answered(store, said("stopped", place=TEAM, conversation="g"), Closing(Outcome.STOPPED, "It"))
-    await store.ledger.accept(said("running", place=TEAM, conversation="h"))
+    await store.ledger.accept(said("running", place=TEAM, conversation="h"), Terms(START))
     assert await store.unanswered.asked(VIEW, START, 9) == []
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.admission_terms import Authority
+from agent.admission_terms import Authority, Terms
 from agent.events import Outcome
 from agent.jobs import Job
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
@@ -40,10 +40,11 @@ class Weekly:
     async def ask(self, *questions: str, place: Place = TEAM, answer: str = "I don't know.", days: int = 1) -> None:
         for question in questions:
             asked = said(question, person="test:ann", conversation=f"{place.audience}", place=place)
-            await self.store.ledger.accept(replace(asked, time=MONDAY - timedelta(days=days)))
+            asked = replace(asked, time=MONDAY - timedelta(days=days))
+            await self.store.ledger.accept(asked, Terms(asked.time))
             claim = await self.store.ledger.claim(Claiming("worker", MONDAY, LEASE))
             assert claim is not None
-            await self.store.ledger.finish(claim, Closing(Outcome.ANSWERED, answer, pages=("page",)), MONDAY)
+            await self.store.ledger.finish(claim, Closing(Outcome.ANSWERED, answer, pages=("page",)), asked.time)
 
     async def run(self) -> Sequence[str]:
         """Run the jobs that are due; return all that was sent, with its person."""
