@@ -354,7 +354,9 @@ def stored_run(sitting: Sitting, now: datetime, *, answers: bool) -> EvalRun:
         judge=sitting.judge,
         judge_cost=_money(sitting.judged) if sitting.judge else None,
         stopped="" if sitting.stopped is None else sitting.stopped.value,
-        answers=tuple(map(_stored_answer, sitting.results)) if answers else (),
+        answers=tuple(
+            _stored_answer(each) for each in sitting.results if answers and each.status is not RunStatus.NOT_RUN
+        ),
     )
 
 

@@ -11,7 +11,7 @@ from agent.spending import Money, Spent
 from bot.chat.texts.formatting import money
 from bot.evals.checking import Observation, ObservedCall, Verdict
 from bot.evals.exam import Contains
-from bot.evals.report import as_html, as_json, as_junit, has_passed, progress_line, table
+from bot.evals.report import as_html, as_json, as_junit, has_passed, progress_line, stored_run, table
 from bot.evals.running import Run, RunResult, RunStatus, Sitting, StopReason
 from tests.fakes.evals import exam, question
 
@@ -139,3 +139,24 @@ def test_a_stopped_run_says_so_in_each_report() -> None:
 def test_an_answer_that_was_cut_off_stays_readable_in_the_reports() -> None:
     cut = RunResult(Run(A, "m:1"), RunStatus.ERROR, (), replace(SEEN, answer="Half an", outcome=Outcome.CUT), "cut")
     assert "Half an" in as_html(sitting(cut), 1.0, NOW)
+
+
+def test_what_is_stored_has_names_and_counts_and_answers_only_if_they_were_asked_for() -> None:
+    partial = replace(TWO, results=(*TWO.results[:3], RunResult(TWO.results[3].run, RunStatus.NOT_RUN)))
+    bare = stored_run(partial, NOW, answers=False)
+    assert [(each.name, each.passed, each.failed, each.not_run) for each in bare.models] == [
+        ("m:1", 2, 0, 0),
+        ("m:2", 0, 1, 1),
+    ]
+    assert [(each.name, each.group, each.passed) for each in bare.questions] == [
+        ("a", "memory", (1, 0)),
+        ("b", "", (1, 0)),
+    ]
+    assert "script" not in str(bare), "no answer"
+    whole = stored_run(partial, NOW, answers=True)
+    assert [(each.question, each.model, each.status) for each in whole.answers] == [
+        ("a", "m:1", "passed"),
+        ("a", "m:2", "failed"),
+        ("b", "m:1", "passed"),
+    ]
+    assert whole.answers[1].answer == BAD
