@@ -39,7 +39,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "A reason and what was wrong, such as: wrong: it is called Heron; or list",
+            "A reason and what was wrong, as in “wrong: it is called Heron”, or “list”",
             hint="[wrong: what was wrong | what it should have been]",
         ),
         declaration.Argument(orders.SHARE, texts.SHARE_FLAG, declaration.ArgumentKind.FLAG),

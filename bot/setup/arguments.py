@@ -433,7 +433,10 @@ def _parse_moment(text: str) -> datetime:
 def _add_budget(commands: _Commands) -> None:
     budget = commands.add(Subcommand.BUDGET, "show or change budgets", setup_texts.BUDGET_SAYS)
     budget.add_argument(
-        "words", nargs="*", metavar="WORD", help="whose budget (everyone, person:ID, channel:ID) and its new value"
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help=("whose budget (everyone, person:ID, channel:ID or workspace:ID) and its new value"),
     )
 
 
