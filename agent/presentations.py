@@ -153,6 +153,24 @@ def _objects(value: Json) -> Sequence[Mapping[str, Json]]:
     return [cast("Mapping[str, Json]", one) for one in _list(value) if isinstance(one, dict)]
 
 
+# A question that a button asked is stored under an id which names the turn of its answer: its words are a part of that
+# answer, and are forgotten with it.
+
+FOLLOW_UPS: Final = "present:"  # How these ids begin
+_FOLLOW_UP: Final = re.compile(rf"{FOLLOW_UPS}(\d{{1,18}}):\d:.+", re.ASCII)
+
+
+def follow_up_id(turn: int, number: int, person: str) -> str:
+    """Return the id of the question with this number below the answer of a turn, asked by this person."""
+    return f"{FOLLOW_UPS}{turn}:{number}:{person}"
+
+
+def turn_followed_up(message_id: str) -> int | None:
+    """Return the turn of `follow_up_id`; None for any other id."""
+    found = _FOLLOW_UP.fullmatch(message_id)
+    return None if found is None else int(found[1])
+
+
 # The same in Markdown.
 
 _ADDRESS: Final = re.compile(rf"https://[^\s<>()\[\]\\|\"'`]{{4,{MAX_ADDRESS_CHARS}}}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agent.errors import Refused
+from agent.memory.audience import WIDE
 from agent.memory.forgetting_plans import OneReply
 from agent.ports.clock import Clock
 from agent.ports.forgetting import Forgetting
@@ -110,7 +111,7 @@ class ReplyFeedback:
         """
         calls = await self.replies.calls(reply.turn, [PRESENT])
         shown = next((one for call in reversed(calls) if (one := called(call)) is not None), None)
-        if shown is None or number >= len(shown.questions):
+        if shown is None or number >= len(shown.questions) or reply.drawn_from != WIDE:
             raise Refused(reply_texts.NO_FOLLOW_UP)
         return shown.questions[number]
 

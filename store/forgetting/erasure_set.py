@@ -4,6 +4,7 @@ Rules
   The reply of a turn is erased with its question. A turn is erased with its last message.
   Replies elsewhere that repeat an erased message are erased as well, and replies that repeat those
   (`store.forgetting.repetitions`).
+  A question that a button below an erased reply asked is erased as well.
   A message that was only in the history of another person's reply does not count as a source of it.
 """
 
@@ -24,6 +25,7 @@ from store.forgetting.repetitions import NOTHING_REPEATED, KnownErasures, Repeti
 from store.forgetting.selection import (
     ForgottenMessage,
     Watch,
+    follow_ups_of,
     in_batches,
     messages_in,
     questions_of,
@@ -182,7 +184,9 @@ def find_erasure_set(
         messages, facts_of(connection, messages, named.facts), named.entries | entries_reached(connection, messages)
     )
     facts, entries, schedules = fresh.facts, fresh.entries, named.schedules
-    keeps_schedules = isinstance(plan, plans.Expired | plans.OneReply)  # nobody wants what they say to be forgotten
+    # Nobody wants what these say to be forgotten: the schedules that they made stay, and so does what people asked with
+    # the buttons below them.
+    keeps_what_follows = isinstance(plan, plans.Expired | plans.OneReply)
     in_doubt = False  # everything certain is known, and what only may repeat it is erased as well
     while True:
         if fresh.messages or fresh.facts or fresh.entries:
@@ -194,10 +198,10 @@ def find_erasure_set(
             new = _all_related(connection, finder, related_messages, messages)
         else:
             break
-        if not keeps_schedules:
+        if not keeps_what_follows:
             made = (found.schedules | schedules_from(connection, {**fresh.messages, **new})) - schedules
             schedules |= made
-            new |= questions_of(connection, made)
+            new |= questions_of(connection, made) | follow_ups_of(connection, {**fresh.messages, **new})
         new |= _replies(connection, new)
         new = {id_: item for id_, item in new.items() if id_ not in messages}
         repetitions |= new
@@ -223,7 +227,7 @@ def find_erasure_set(
         files=named.files | files_reached(connection, {**doubtful, **messages}),
         schedules=schedules,
         related=doubtful,
-        related_schedules=frozenset() if keeps_schedules else schedules_from(connection, doubtful) - schedules,
+        related_schedules=frozenset() if keeps_what_follows else schedules_from(connection, doubtful) - schedules,
     )
 
 

@@ -17,6 +17,7 @@ from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.ports.api_tokens import services_of
+from agent.presentations import FOLLOW_UPS, turn_followed_up
 from agent.stored_messages import Author
 from store.api_tokens import api_token
 from store.channels import asked_for_schedule, in_channels
@@ -135,6 +136,15 @@ def questions_of(connection: Connection, schedules: Collection[int]) -> dict[int
     begun = in_batches(turn.c.schedule, schedules)
     asked = [and_(message.c.turn.in_(select(turn.c.id).where(condition)), _BY_PERSON) for condition in begun]
     return dict(ChainMap({}, *(messages_where(connection, condition) for condition in asked)))
+
+
+def follow_ups_of(connection: Connection, messages: Mapping[int, ForgottenMessage]) -> dict[int, ForgottenMessage]:
+    """The questions that buttons below these replies asked: a model wrote their words, as a part of the reply."""
+    replies = {item.turn: item.conversation for item in messages.values() if item.author == Author.BOT}
+    pressed = select(turn.c.id, turn.c.message_id).where(turn.c.message_id.startswith(FOLLOW_UPS))
+    found = rows_in(connection, pressed, turn.c.conversation, set(replies.values()))
+    asked = {row.id for row in found if turn_followed_up(row.message_id) in replies}
+    return messages_in(connection, message.c.turn, asked, _BY_PERSON)
 
 
 def schedules_from(connection: Connection, messages: Mapping[int, ForgottenMessage]) -> frozenset[int]:

@@ -17,8 +17,10 @@ from agent.presentations import (
     PresentedSection,
     PresentedTable,
     escaped,
+    follow_up_id,
     presentation_markdown,
     presentation_of,
+    turn_followed_up,
 )
 from agent.progress import Progress, RoundStep, decode, encode
 from agent.toolbox.registry import Registry
@@ -116,3 +118,9 @@ def test_the_schema_takes_what_is_shown_and_nothing_else() -> None:
     assert registry.check(ToolCall("present", {**CALL, "script": "x"})) is not None
     long = {**CALL, "questions": ["a" * 76]}
     assert registry.check(ToolCall("present", json.loads(json.dumps(long)))) is not None
+
+
+def test_the_id_of_a_pressed_question_names_the_turn_of_its_answer() -> None:
+    assert turn_followed_up(follow_up_id(7, 4, "U0ANN")) == 7
+    for other in ("present:7", "present:x:1:ann", "again:post:1", f"present:{'9' * 19}:0:ann"):
+        assert turn_followed_up(other) is None

@@ -22,6 +22,7 @@ from agent.memory.forgetting_plans import (
 )
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import LEARNING
+from agent.presentations import follow_up_id
 from agent.recall_query import RecallQuery
 from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from agent.turn_kinds import TurnKind
@@ -281,3 +282,15 @@ async def test_the_threads_that_were_named_after_what_falls_are_told(store: Stor
     assert [(one.page, one.what) for one in found] == [("mine", ShownReply.TITLE)]
     assert await store.forgetting.titles(AboutTopic("ann", "train")) == []
     assert [ShownPage.decode(one.encode()) for one in found] == found
+
+
+async def test_a_question_of_a_button_falls_with_the_answer_above_it_and_not_with_another(store: Store) -> None:
+    asked = said("my boat is turquoise")
+    presented = await answered(store, asked, "It is turquoise. You can ask next: Which harbour?")
+    other = await answered(store, said("hello"), "Hello.")
+    for turn, text in ((presented.turn, "Which harbour?"), (other.turn, "What is new?")):
+        pressed = replace(said(text, person="ben"), message_id=follow_up_id(turn, 0, "ben"), own=False)
+        await answered(store, pressed, f"Answer to {text}")
+    plan = Deleted(asked.source, asked.channel, frozenset({asked.message_id}))
+    await store.forgetting.retire(plan, START, limit=10)
+    assert await said_in(store, "thread") == ["hello", "Hello.", "What is new?", "Answer to What is new?"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from agent.memory.audience import WIDE
 from agent.presentations import (
     Presentation,
     PresentedSection,
@@ -24,10 +25,11 @@ class SeparateAnswer:
 
 
 def separated(closing: Closing) -> SeparateAnswer | None:
-    """Return the answer apart from what it presents; None if that has to stay in its text: there is nothing else, or
-    somebody changed its words.
+    """Return the answer apart from what it presents; None if that has to stay in its text: there is nothing else,
+    somebody changed its words, or its questions come from what not all who read there may read: as messages of people,
+    they would be found elsewhere.
     """
-    if closing.presentation is None:
+    if closing.presentation is None or (closing.presentation.questions and closing.drawn_from != WIDE):
         return None
     before, found, after = closing.reply.rpartition(presentation_markdown(closing.presentation))
     if not (found and before.strip()):

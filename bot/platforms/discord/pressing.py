@@ -13,6 +13,7 @@ import discord
 from agent.errors import CogencyError, Refused
 from agent.incoming import Incoming, Person
 from agent.memory.audience import Place
+from agent.presentations import follow_up_id
 from agent.repeats import message_of
 from agent.schedules.long_work import asked_in
 from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
@@ -149,7 +150,7 @@ def follow_up_pressed(press: Press, question: str, number: int, reply: Answered)
     """Return the press of a follow-up question as a question of the presser, accepted once for each of them. A model
     wrote its words, so they are not the presser's own.
     """
-    dedupe_key = f"present:{reply.turn}:{number}:{press.author.id}"
+    dedupe_key = follow_up_id(reply.turn, number, str(press.author.id))
     asked = _pressed(replace(press, conversation=asked_in(reply.conversation)), question, dedupe_key)
     return replace(asked, own=False)
 

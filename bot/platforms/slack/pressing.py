@@ -10,6 +10,7 @@ from agent.errors import Refused
 from agent.incoming import Attachment, Incoming
 from agent.messages import JsonObject
 from agent.ports.clock import Clock
+from agent.presentations import follow_up_id
 from agent.repeats import message_of
 from agent.schedules.long_work import asked_in
 from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
@@ -119,7 +120,7 @@ class ReplyPresses:
             await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
             return
         words = await self.host.feedback.follow_up(reply, asked.number)
-        once = f"present:{asked.turn}:{asked.number}:{user}"
+        once = follow_up_id(asked.turn, asked.number, user)
         await self._ask(replace(await self._question(click, clicked_at, once, words), own=False), clicked_at)
 
     async def _check(self, click: ReplyClick, clicked_at: ReplyTo) -> None:

@@ -1,6 +1,7 @@
 """Presentations as Discord's components and Slack's blocks: within each platform's limits, whatever they hold."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -110,6 +111,8 @@ def test_an_answer_is_shown_apart_from_its_presentation_only_if_nobody_changed_i
     assert apart is not None
     assert apart.text == "Here they are [1].\n\nSources: [1] a"
     assert separated(closing(words)) is None
+    narrow = replace(closing(f"Here they are.\n\n{words}"), drawn_from="group:slack:T:C1")
+    assert separated(narrow) is None  # its questions would be found elsewhere, as messages of those who press them
     assert separated(closing("Here they are.\n\nSomething else")) is None
     assert separated(Closing(Outcome.ANSWERED, "Hello.")) is None
 
