@@ -89,8 +89,10 @@ CHANNEL_OF = "The budget of the channel where {name} asked"
 NEAR = "{whose} for today is {percent}% used: {spent} so far. It resets at {moment}."
 NEAR_NEXT = "When it is used up, answers wait until someone extends it for today."
 NEAR_ENDS = "When it is used up, I stop answering until then."
-LIMIT_REACHED = "{whose} for today is used up. I asked {who} to extend it by {percent}%."
-REQUEST = "{whose} for today is used up: {spent}. Answers wait until someone extends it."
+LIMIT_REACHED = "{whose} for today does not cover the next step of an answer. I asked {who} to extend it by {percent}%."
+REQUEST = (
+    "{whose} for today does not cover the next step of an answer: {spent} used. Answers wait until someone extends it."
+)
 REQUEST_EXTENDS = (
     "If you extend it, it is {percent}% higher until {moment}. This is possible once a day. If you decline, the "
     "waiting answers end."
@@ -106,7 +108,7 @@ REQUEST_ENDED = {
     "REFUSED": "{whose} was not extended today, because {person} declined.",
     "OVER": "{whose} was not extended. The day is over.",
 }
-SOMEBODY = "Someone"
+SOMEBODY = "someone"
 DECIDED = {
     "GIVEN": "The budget is extended for today. The waiting answers continue.",
     "REFUSED": "The budget is not extended. The waiting answers end.",
