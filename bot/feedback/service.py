@@ -154,7 +154,10 @@ class FeedbackService:
             raise Refused(texts.NOT_RATED)
         reply = await self.replies.by_turn(turn)
         is_direct = reply is None or reply.audience.partition(":")[0] == AudienceKind.PERSON
-        seen = texts.SEEN_SHARED if details.shared else texts.SEEN_COUNT if is_direct else texts.SEEN_IN_CHANNEL
+        if details.shared:
+            seen = texts.SEEN_SHARED if is_direct else f"{texts.SEEN_SHARED} {texts.SEEN_BY_MANAGERS_TOO}"
+        else:
+            seen = texts.SEEN_COUNT if is_direct else texts.SEEN_IN_CHANNEL
         return Panel(f"{texts.THANKS} {seen}")
 
     def _view(self, asker: Asker) -> FeedbackView | None:

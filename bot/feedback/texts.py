@@ -38,6 +38,7 @@ ASK_WHY = "Thank you. What was wrong with the answer?"
 THANKS = "Thank you."
 THANKS_GOOD = "Thank you. I rated my last answer to you here 👍 for you."
 SEEN_SHARED = "The bot's operators can read the question, the answer and your words."
+SEEN_BY_MANAGERS_TOO = "The managers of this channel can read them, too."
 SEEN_IN_CHANNEL = (
     "The managers of this channel can read your words. The bot's operators only see the reason, as a count."
 )
