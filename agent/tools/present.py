@@ -31,11 +31,10 @@ NAME: Final = "present"
 _WORDS: Final = frozenset(
     {
         *("present", "presentation", "card", "cards", "gallery", "pictures", "images", "photos", "overview", "compare"),
-        *("comparison", "options", "menu", "buttons", "dashboard", "summary", "table", "steps", "list", "profile"),
-        *("übersicht", "vergleich", "vergleiche", "bilder", "tabelle", "karten", "optionen", "liste"),
-        *("aperçu", "compare", "comparaison", "tableau", "images", "liste", "cartes"),
-        *("resumen", "comparación", "compara", "tabla", "imágenes", "opciones", "lista"),
-        *("visão", "comparação", "tabela", "imagens", "opções", "panoramica", "confronto", "tabella", "immagini"),
+        *("comparison", "options", "menu", "buttons", "dashboard", "table"),
+        *("übersicht", "vergleich", "vergleiche", "bilder", "tabelle", "karten", "optionen", "galerie"),
+        *("aperçu", "comparaison", "tableau", "cartes", "resumen", "comparación", "compara", "tabla", "imágenes"),
+        *("opciones", "visão", "comparação", "tabela", "imagens", "opções", "panoramica", "confronto", "tabella"),
     }
 )
 
