@@ -50,7 +50,7 @@ FAILURES = {
     ),
     "model": ("A model could not be called", "The log has the reason. cogency doctor tests the model."),
     "refused": (
-        "A question got no answer",
+        "A question was not answered",
         (
             "The person saw the reason, for example a model's failure, an unreadable file or a hook's refusal. The log "
             "shows the turn."

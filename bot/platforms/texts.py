@@ -135,7 +135,8 @@ WILL_FORGET = (
 )
 WILL_FORGET_REPLY = "I will delete this reply and forget what it said. You cannot undo this."
 MESSAGE_FORGOTTEN = (
-    "I forgot this message and everything I learned from it. It stays on Discord until you delete it there."
+    "I erased this message from my memory, with everything I learned from it. It stays on Discord until you delete it "
+    "there."
 )
 NOT_FORGOTTEN = "Nothing was forgotten."
 REPLY_FORGOTTEN = "I deleted my reply and forgot what it said."
