@@ -9,8 +9,8 @@ Rules
 - While requests are left, a request is sent. Else it waits for the reset for at most `wait_at_most` seconds, and raises
   discord.RateLimited, with the time to wait, where that would take longer.
 - A response is returned at once.
-- The library repeats a request that a server of Discord's failed to answer. `sent_once` is for one with another effect
-  twice than once.
+- The library repeats a request that a server of Discord's failed to answer. `ONCE` is for one with another effect twice
+  than once.
 - After a lost connection the gateway is tried again every few seconds.
 """
 # ruff: noqa: ANN401 -- the library's own types of what is overridden here
@@ -56,26 +56,23 @@ def wait_at_most(seconds: float) -> Generator[None]:
         _limit_wait.reset(token)
 
 
-class SentBefore(aiohttp.ClientError):
-    """A request may have taken effect already, and is not sent again."""
+class Unanswered(aiohttp.ClientError):
+    """A request was not answered, and may have taken effect."""
 
 
-def sent_once() -> tuple[aiohttp.ClientMiddlewareType, ...]:
-    """Return the `middlewares` of a request that the library does not repeat, except after a rate limit: it raises
-    SentBefore instead.
-    """
-    sent = False
-
-    async def send(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-        nonlocal sent
-        if sent:
-            raise SentBefore
-        sent = True
+async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Send a request, and raise Unanswered where the library would repeat it, except after a rate limit."""
+    try:
         response = await handler(request)
-        sent = response.status != HTTPStatus.TOO_MANY_REQUESTS
-        return response
+    except OSError as error:
+        raise Unanswered from error
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        response.release()
+        raise Unanswered
+    return response
 
-    return (send,)
+
+ONCE: Final = (_once,)  # The `middlewares` of a request that is not repeated
 
 
 class _Bucket(Ratelimit):

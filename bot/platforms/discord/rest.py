@@ -21,7 +21,7 @@ from bot.chat.reply.surface import (
 )
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.buttons import NONE, Components
-from bot.platforms.discord.http_client import sent_once, wait_at_most
+from bot.platforms.discord.http_client import ONCE, wait_at_most
 
 SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
@@ -238,7 +238,7 @@ class Rest:
 
     async def _start(self, channel: str, about: Payload) -> str:
         body = about | {"auto_archive_duration": ARCHIVE_MINUTES}
-        return _id(await self._ask("POST", _THREADS, {"json": body, "middlewares": sent_once()}, channel_id=channel))
+        return _id(await self._ask("POST", _THREADS, {"json": body, "middlewares": ONCE}, channel_id=channel))
 
     async def set_topic(self, channel: str, topic: str) -> None:
         await self._call("PATCH", _CHANNEL, {"topic": topic}, channel_id=channel)
@@ -247,7 +247,7 @@ class Rest:
         """Schedule an event; return its id. `event`: the fields that Discord documents. The request is sent once: after
         PageUnsent it may have taken effect.
         """
-        arguments: Payload = {"json": event, "middlewares": sent_once()}
+        arguments: Payload = {"json": event, "middlewares": ONCE}
         return _id(await self._ask("POST", _EVENTS, arguments, guild_id=guild))
 
     async def read_event(self, guild: str, event: str) -> Payload:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.skipping_loop import run_skipping
-from bot.platforms.discord.http_client import REQUEST_S, BoundedClient, wait_at_most
+from bot.platforms.discord.http_client import ONCE, REQUEST_S, BoundedClient, Unanswered, wait_at_most
 from bot.platforms.discord.run import point_at
 from tests.examples import examples
 from tests.fakes.discord_bot import settings as discord_settings
@@ -84,3 +84,21 @@ def test_a_request_that_is_never_answered_ends_and_the_next_one_is_sent() -> Non
         await type_in(client)
 
     played(play)
+
+
+@pytest.mark.parametrize(("status", "sent"), [(502, 1), (429, 2)])
+def test_a_request_that_may_have_taken_effect_is_sent_once_and_again_only_after_a_rate_limit(
+    status: int, sent: int
+) -> None:
+    async def play(fake: FakeDiscord, client: BoundedClient) -> None:
+        wait = {"message": "wait", "retry_after": 0.5, "global": False}
+        headers = {"Via": "1.1 google"}
+        fake.rest.fail("POST", "/typing$", status, body=wait if status == 429 else None, headers=headers)
+        route = Route("POST", "/channels/{channel_id}/typing", channel_id=GENERAL)
+        if sent == 1:
+            with pytest.raises(Unanswered):
+                await client.http.request(route, middlewares=ONCE)
+        else:
+            await client.http.request(route, middlewares=ONCE)
+
+    assert len([call for call in played(play).calls if call.path.endswith("/typing")]) == sent
