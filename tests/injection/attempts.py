@@ -71,7 +71,7 @@ class Mechanism(Enum):
         "everyone counts as a reader of every channel",
     )
     RESULT_AUDIENCE = (
-        "the bot uses a reply in another place only if all of the reply's tool results may be used there",
+        "the bot uses a reply in another place only if people there are allowed to see all of the reply's tool results",
         "the tool declares that the whole team may read its results",
     )
     KEEP_FOR_TURN = (
