@@ -129,7 +129,7 @@ class ActService:
 
     async def start_thread(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         hands, title, text = self._hands(context), " ".join(_text(args, "title").split()), _text(args, "text")
-        threads, thread = _offered(hands.threads), NewThread(title, str(args.get("tag", "")).strip())
+        threads, thread = _offered(hands.threads), NewThread(_shown(title), str(args.get("tag", "")).strip())
         where, message = str(args.get("where", "")).strip(), str(args.get("message", "")).strip()
         if where and message:
             raise ToolError(texts.TWO_PLACES, ours=True)
@@ -267,7 +267,7 @@ class ActService:
         target = await hands.find(str(args.get("where", "")).strip(), ActRight.POLL, context)
         text = await self._checked("\n".join([question, *(f"- {option}" for option in options)]), target, context)
         hours = args.get("hours")
-        poll = NewPoll(question, options, hours if isinstance(hours, int) else POLL_HOURS)
+        poll = NewPoll(_shown(question), tuple(map(_shown, options)), hours if isinstance(hours, int) else POLL_HOURS)
         await self._charge(target, context)
         return await self._carried_through(self._post_poll(hands, target, text, poll, context))
 

@@ -182,6 +182,18 @@ async def test_a_thread_starts_alone_or_below_a_message_and_can_be_deleted() -> 
         assert [one.thread_ts for one in talk.posts(TEAM)] == [asked.ts]
 
 
+async def test_no_link_hides_where_it_leads_in_the_title_of_a_thread_in_a_poll_or_as_a_bookmark() -> None:
+    hidden, shown = "[agenda](https://evil.example/?q=x)", "[agenda] (https://evil.example/?q=x)"
+    async with talking() as talk:
+        await talk.ask("start one", call("create_thread", where="#team", title=hidden, text="Read it."))
+        assert talk.posts(TEAM)[0].text == f"**{shown}**"
+        await talk.ask("ask them", call("create_poll", where="#team", question=hidden, options=[hidden, "no"]))
+        assert talk.posts(TEAM)[-1].text.startswith(f"**{shown}**\n\n1. {shown}: ")
+        bookmark = {"where": "#team", "title": "bank.com", "link": "https://k.com/x"}
+        await talk.ask("bookmark it", call("add_bookmark", **bookmark))
+        assert talk.slack.state.headers.bookmarks[TEAM][0]["title"] == "bank.com (k.com)"
+
+
 async def test_topics_and_bookmarks_are_set_for_members_and_mention_nobody() -> None:
     async with talking() as talk:
         facts, bookmarks = talk.slack.state.channels[TEAM].facts, talk.slack.state.headers.bookmarks
