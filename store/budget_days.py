@@ -126,13 +126,23 @@ def _day(row: sa.RowMapping) -> BudgetDay:
 
 
 def question(connection: sa.Connection, number: int) -> Incoming | None:
-    waiting = sa.exists().where(budget_pause.c.turn == turn.c.id, _waits_for(number))
-    first = _QUESTIONS.where(waiting, *_NOT_STOPPED).order_by(turn.c.id).limit(1)
-    row = connection.execute(first).mappings().one_or_none()
-    if row is None:
-        noticed = sa.select(budget_day.c.turn).where(budget_day.c.id == number).scalar_subquery()
-        row = connection.execute(_QUESTIONS.where(turn.c.id == noticed).limit(1)).mappings().one_or_none()
-    return None if row is None else row_mapping.incoming(row, {"team": row["team"], **json.loads(row["payload"])})
+    return next(iter(questions(connection, number)), None)
+
+
+def questions(connection: sa.Connection, number: int) -> list[Incoming]:
+    oldest = sa.func.min(turn.c.id)
+    waiting = sa.select(oldest).join_from(budget_pause, turn, turn.c.id == budget_pause.c.turn)
+    in_channel = waiting.where(_waits_for(number), *_NOT_STOPPED).group_by(turn.c.source, turn.c.channel)
+    ids = connection.execute(in_channel.order_by(oldest).limit(MOST_SHOWN)).scalars().all()
+    found = _questions_of(connection, turn.c.id.in_(ids)) if ids else []
+    noticed = sa.select(budget_day.c.turn).where(budget_day.c.id == number).scalar_subquery()
+    return found or _questions_of(connection, turn.c.id == noticed)
+
+
+def _questions_of(connection: sa.Connection, of_turns: sa.ColumnElement[bool]) -> list[Incoming]:
+    rows = connection.execute(_QUESTIONS.where(of_turns).order_by(turn.c.id, message.c.id.desc())).mappings()
+    first = {row["id"]: row for row in rows}  # of several messages of a turn, its first
+    return [row_mapping.incoming(row, {"team": row["team"], **json.loads(row["payload"])}) for row in first.values()]
 
 
 def _waits_for(number: int) -> sa.ColumnElement[bool]:
@@ -197,7 +207,7 @@ def pause(connection: sa.Connection, number: int, paused: BudgetPause | None) ->
     if paused.budget is not None:
         row = _locked(connection, paused.budget, number, paused.since)
         values["budget"] = row["id"]
-        if Extension(row["extension"]) is Extension.NONE:
+        if Extension(row["extension"]).is_open and not row["requested"]:
             asked = sa.update(budget_day).where(budget_day.c.id == row["id"])
             connection.execute(asked.values(extension=Extension.ASKED))
             _schedule(connection, row["id"], paused.since)
@@ -322,6 +332,7 @@ class SqlBudgetDays(SqlStore):
     of = reads(of)
     by_number = reads(by_number)
     question = reads(question)
+    questions = reads(questions)
     waits = reads(waits)
     decide = writes(decide)
     release = writes(release)

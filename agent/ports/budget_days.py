@@ -34,6 +34,12 @@ class BudgetDays(Protocol):
         """
         ...
 
+    async def questions(self, number: int, /) -> Sequence[Incoming]:
+        """Return the oldest question of each channel (up to a bound) that waits for the budget's extension, the oldest
+        first; if none waits, the one with which it was noticed.
+        """
+        ...
+
     async def waits(self, number: int, /) -> bool:
         """Return whether a turn waits for the budget's extension."""
         ...

@@ -237,6 +237,7 @@ def extension_service(settings: Settings, core: Core, store: Store) -> Extension
         run_limit=run_limit(settings),
         jobs=store.jobs,
         audit=store.audit,
+        approvals=store.approvals,
         written=store.written_turns,
         clock=CLOCK,
         wake=core.turns.wake,

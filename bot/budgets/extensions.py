@@ -33,6 +33,7 @@ from agent.incoming import Incoming, person_source
 from agent.jobs import Job
 from agent.ports.budget_days import BudgetDays
 from agent.ports.clock import Clock
+from agent.ports.consents import Approvals
 from agent.ports.jobs import Jobs
 from agent.ports.tool_audit import ToolAudit
 from agent.ports.webhooks import EventPlatform, EventTarget
@@ -45,7 +46,7 @@ from agent.turn_kinds import TurnKind
 from bot.budgets import texts as budgets_texts
 from bot.budgets.budgets import Budget, BudgetAccount, BudgetAllowances, midnight, tokens_spent
 from bot.budgets.gate import ONE_TURN, ExtensionRules
-from bot.chat.approvers import Approver, ApproverPlatform
+from bot.chat.approvers import ApproverPlatform
 from bot.chat.panels import TYPED_NO, TYPED_YES, Panel, PanelAction
 from bot.chat.reply.surface import PageGone
 from bot.chat.telemetry import SILENT, BudgetMark, BudgetSeen, Telemetry
@@ -78,6 +79,7 @@ class ExtensionService:
     run_limit: Budget
     jobs: Jobs
     audit: ToolAudit
+    approvals: Approvals
     written: WrittenTurns
     clock: Clock
     wake: Callable[[], None]
@@ -143,9 +145,9 @@ class ExtensionService:
             self.wake()
         return outcome
 
-    async def _check(self, day: BudgetDay, person: str) -> Approver | None:
-        """Return the person if they may decide now, None for an operator, of whom no platform is asked. Raises Refused
-        and StoreError.
+    async def _check(self, day: BudgetDay, person: str) -> Incoming | None:
+        """Return a question that waits and that the person can read, if they may decide now; None for an operator, of
+        whom no platform is asked, and for one who can read none. Raises Refused and StoreError.
         """
         budget = day.budget
         if budget.whose is Whose.PERSON and person in await self.allowances.accounts_of(budget.id):
@@ -157,16 +159,20 @@ class ExtensionService:
             if not self.rules.operates(person):
                 raise Refused(budgets_texts.NOT_AN_APPROVER.format(who=who))
             return None
-        question = await self.days.question(day.number)
-        platform = None if question is None else self.platforms.get(question.source)
-        try:
-            approver = None if platform is None or question is None else await platform.approver(person, rule, question)
-        except CogencyError as error:
-            log.warning("it is not known whether a person may extend a budget: %s", error)
-            raise Refused(budgets_texts.APPROVERS_UNKNOWN) from error
-        if approver is None:
-            raise Refused(budgets_texts.NOT_AN_APPROVER.format(who=who))
-        return approver
+        unknown: CogencyError | None = None
+        for question in await self.days.questions(day.number):
+            platform = self.platforms.get(question.source)
+            try:
+                approver = None if platform is None else await platform.approver(person, rule, question)
+            except CogencyError as error:
+                unknown = error
+                continue
+            if approver is not None:
+                return question if approver.reads else None
+        if unknown is not None:
+            log.warning("it is not known whether a person may extend a budget: %s", unknown)
+            raise Refused(budgets_texts.APPROVERS_UNKNOWN) from unknown
+        raise Refused(budgets_texts.NOT_AN_APPROVER.format(who=who))
 
     async def _waiting(self, person: str, turn: int) -> Panel | None:
         """Return what the button below a waiting reply shows; None if the reply waits for no budget."""
@@ -175,11 +181,11 @@ class ExtensionService:
             if day is None or not day.extension.is_open:
                 return Panel(budgets_texts.NOT_DECIDED[Decided.OVER.name], refused=True)
             try:
-                approver = await self._check(day, person)
+                readable = await self._check(day, person)
             except Refused:
                 who = budgets_texts.WHO_EXTENDS["" if self.rules.approvers is None else "others"]
                 return Panel(budgets_texts.WAITS_FOR_EXTENSION.format(who=who))
-            return await self._request(day, reads=approver is not None and approver.reads)
+            return await self._request(day, readable)
         pause = await self.days.pause_of(turn)
         if pause is None or pause.is_over or pause.refused or pause.until <= self.clock.now():
             return None
@@ -238,11 +244,24 @@ class ExtensionService:
         if day.extension is not Extension.ASKED or day.requested:
             return
         people = await self._approvers(day)
-        await self.days.address(day.number, MessageKind.REQUEST, people)
-        if not people:
-            log.warning("nobody who may extend a budget could be found")
+        if people:
+            await self.days.address(day.number, MessageKind.REQUEST, people)
+            return
+        log.warning("nobody who may extend a budget could be found")
+        if self._lists_all(day) and await self.days.waits(day.number):
             await self.days.decide(day.number, "", Extension.UNASKED, 0, now)
             self.wake()
+
+    def _lists_all(self, day: BudgetDay) -> bool:
+        """Whether those who are found are all who may extend the budget. Platforms may not list everyone who has a
+        role, and where somebody else asks, or the same person in a channel, others may decide. They use the button
+        below the answer.
+        """
+        rule, whose = self.rules.approvers, day.budget.whose
+        if rule is None:
+            return True
+        is_shared = whose in {Whose.WORKSPACE, Whose.EVERYONE}
+        return not (is_shared or rule.role or (rule.who == CHANNEL_MANAGER and whose is Whose.PERSON))
 
     async def _alert(self, day: BudgetDay, now: datetime) -> None:
         """Post into the operator's channel, once for each of its texts. Raises CogencyError."""
@@ -278,7 +297,7 @@ class ExtensionService:
                 if question is None:
                     return ()
                 asker = () if is_program(question.person.id) else (question.person.id,)
-                return (*asker, *await self._found(Approvers(CHANNEL_MANAGER), question))
+                return (*asker, *(await self._found(Approvers(CHANNEL_MANAGER), question))[:MAX_PEOPLE])
             case Whose.WORKSPACE | Whose.EVERYONE:
                 return await self._operators(day)
 
@@ -287,8 +306,7 @@ class ExtensionService:
         if self.rules.approvers is None:
             people = await self._operators(day)
         else:
-            question = await self.days.question(day.number)
-            people = () if question is None else await self._found(self.rules.approvers, question)
+            people = await self._found_for(self.rules.approvers, await self.days.questions(day.number))
         budget = day.budget
         own = await self.allowances.accounts_of(budget.id) if budget.whose is Whose.PERSON else ()
         return [each for each in people if each not in own][:MAX_PEOPLE]
@@ -298,20 +316,40 @@ class ExtensionService:
         source = day.budget.source
         if not source and (question := await self.days.question(day.number)) is not None:
             source = question.source
-        full = (each if ":" in each else f"{source}:{each}" for each in sorted(self.rules.operators))
-        return [each for each in full if person_source(each) in self.platforms][:MAX_PEOPLE]
+        full = [each if ":" in each else f"{source}:{each}" for each in sorted(self.rules.operators)]
+        connected = [each for each in full if person_source(each) in self.platforms]
+        if source and not connected:
+            raise NotConnected(budgets_texts.NOT_CONNECTED)
+        return connected[:MAX_PEOPLE]
+
+    async def _found_for(self, rule: Approvers, questions: Sequence[Incoming]) -> Sequence[str]:
+        """Return people who meet a rule now for one of these questions. Raises CogencyError if nobody is known now."""
+        found, unknown = dict[str, None](), list[CogencyError]()
+        for question in questions:
+            try:
+                found |= dict.fromkeys(await self._found(rule, question))
+            except StoreError:
+                raise
+            except CogencyError as error:
+                unknown.append(error)
+            if len(found) > MAX_PEOPLE:
+                break
+        if unknown and not found:
+            raise unknown[0]
+        return [*found]
 
     async def _found(self, rule: Approvers, question: Incoming) -> Sequence[str]:
         """Return people who meet a rule now. Raises CogencyError if that is not known now."""
         platform = self.platforms.get(question.source)
         if platform is None:
             raise NotConnected(budgets_texts.NOT_CONNECTED)
-        named = [rule.person] if rule.person else await platform.candidates(rule, question)
+        known = () if rule.person else await self.approvals.known_people(question.source, MAX_CHECKED)
+        named = [rule.person] if rule.person else [*await platform.candidates(rule, question), *known]
         found = list[str]()
         for each in list(dict.fromkeys(named))[:MAX_CHECKED]:
             if await platform.approver(each, rule, question) is not None:
                 found.append(each)
-        return found[:MAX_PEOPLE]
+        return found
 
     async def _serve(self, day: BudgetDay, message: BudgetMessage, now: datetime) -> None:
         if message.closed:
@@ -331,7 +369,7 @@ class ExtensionService:
         elif is_over:
             await self._close(platform, day, message)
         elif not is_sent:
-            await self._send(platform, day, message, await self._request(day, reads=False))
+            await self._send(platform, day, message, await self._request(day))
 
     async def _send(self, platform: ApproverPlatform, day: BudgetDay, message: BudgetMessage, panel: Panel) -> None:
         number, kind, person = day.number, message.kind, message.person
@@ -393,15 +431,15 @@ class ExtensionService:
         waits = self.rules.can_be_asked and not is_program(budget.id)
         return f"{text} {budgets_texts.NEAR_NEXT if waits else budgets_texts.NEAR_ENDS}"
 
-    async def _request(self, day: BudgetDay, *, reads: bool) -> Panel:
+    async def _request(self, day: BudgetDay, readable: Incoming | None = None) -> Panel:
+        """`readable`: a question that waits, which the person can read."""
         now, account = self.clock.now(), _account(day)
         spent, limit = await self.allowances.spent(account, now), await self.allowances.limit_today(account, now)
         head = budgets_texts.REQUEST.format(
             whose=await self._name(day, ""), spent=spent_words(tokens_spent(spent), spent.cost, limit)
         )
         what = budgets_texts.REQUEST_EXTENDS.format(percent=self.rules.percent, moment=local_moment(midnight(now), ""))
-        question = await self.days.question(day.number) if reads else None
-        link = "" if question is None or not question.permalink else question.permalink
+        link = "" if readable is None or not readable.permalink else readable.permalink
         opens = budgets_texts.OPEN_QUESTION.format(link=link) if link else ""
         extend = PanelAction(budgets_texts.EXTEND, f"{WORD} {EXTEND} {day.number}", typed=TYPED_YES)
         decline = PanelAction(budgets_texts.DECLINE, f"{WORD} {DECLINE} {day.number}", danger=True, typed=TYPED_NO)

@@ -239,6 +239,7 @@ def host_on(
         run_limit=gate.run,
         jobs=store.jobs,
         audit=store.audit,
+        approvals=store.approvals,
         written=store.written_turns,
         clock=clock,
         wake=turns.wake,

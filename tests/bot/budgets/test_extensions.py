@@ -46,6 +46,7 @@ class Office:
             run_limit=UNLIMITED,
             jobs=store.jobs,
             audit=store.audit,
+            approvals=store.approvals,
             written=store.written_turns,
             clock=self.clock,
             wake=self.wake,

@@ -95,6 +95,7 @@ class Office:
                 run_limit=Budget(),
                 jobs=self.store.jobs,
                 audit=self.store.audit,
+                approvals=self.store.approvals,
                 written=self.store.written_turns,
                 clock=self.clock,
                 wake=lambda: None,
