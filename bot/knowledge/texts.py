@@ -89,8 +89,11 @@ DIGEST_END = (
     "Use `/knowledge unanswered` in the channel to see them, and to teach me what was missing. To stop this weekly "
     "message, use `/knowledge digest off`."
 )
-DIGEST_ON = "I send you a message on Mondays if I did not answer some questions well in a channel that you manage."
-DIGEST_OFF = "I no longer send you a weekly message about questions that I did not answer well."
+DIGEST_ON = (
+    "On Mondays, I will send you a message if there are questions that I did not answer well in a channel that you "
+    "manage."
+)
+DIGEST_OFF = "I will no longer send you a weekly message about questions that I did not answer well."
 TEACH_BUTTON = "Teach it…"
 TEACH_TITLE = "Teach the bot"
 TEACH_SUBMIT = "Teach"
