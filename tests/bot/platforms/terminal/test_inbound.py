@@ -159,7 +159,7 @@ def test_every_command_that_the_help_lists_exists(written: str) -> None:
     [
         ("/me", ["/memory"]),
         ("/ME", ["/memory"]),
-        ("/f", ["/forget", "/fast", "/file"]),
+        ("/f", ["/feedback", "/forget", "/fast", "/file"]),
         ("/th", ["/threads"]),
         ("/memory", ["/memory"]),
         ("/memory ", []),
