@@ -13,9 +13,10 @@ from agent.patterns import compile_later
 
 # What is no content of a sentence
 MANNER: Final = (cues.TURNED, cues.STOPPED, cues.ADDED, cues.WHEN, cues.STARTS, cues.COMPARED)
-# A hyphen separates clauses only between blanks; conjunctions only where a new clause is likelier than a list.
+# Commas and colons within numbers ("2,4", "16:30") separate no clauses, a hyphen only between blanks, conjunctions only
+# where a new clause is likelier than a list.
 _CLAUSE: Final = compile_later(
-    r"[,;:()–—，；、。]+|\s-\s"
+    r"(?:[;()–—，；、。]|(?<!\d)[,:]|[,:](?!\d))+|\s-\s"
     r"|(?<!['’])\b(?:and|but|so|und|aber|sondern|et|mais|donc|y(?! (?:est|a)\b)|pero|sino|e|mas|и|но|а)\b"
 )
 UNSPACED: Final = compile_later("[\u3040-\u30ff\u3400-\u9fff]")

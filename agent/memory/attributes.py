@@ -384,9 +384,28 @@ def _begins_with_condition(pair: Pair) -> bool:
     if _tells_when_made(pair):
         return False
     known, text = (*older.words, *older.key), lexicon.folded(newer.said[:READ_CHARS])
+    if begins_with_speaker(older.text) and _is_place(_before_speaker(newer.text), known):
+        return True
     patterns = (cues.BEGINS_WITH_CONDITION, cues.BEGINS_WITH_CLAUSE_OF_TIME)
     conditions = [content_of(match["what"])[:2] for pattern in patterns if (match := pattern.match(text)) is not None]
     return any(not word.kind and not is_in(word, known) for words in conditions for word in words)
+
+
+def _before_speaker(text: str) -> str:
+    found = cues.SPEAKS.search(lexicon.folded(text[:READ_CHARS]))
+    return text[: found.start()] if found is not None else ""
+
+
+def _is_place(text: str, known: Collection[Token]) -> bool:
+    """Return whether a text is a preposition with one thing of which nothing was said: "in the van"."""
+    *before, last = WORD.findall(text) or [""]
+    words = [word for word in content_of(text) if tells(word) and not (word.kind or is_among(word, known))]
+    return (
+        bool(before)
+        and len(words) == 1
+        and words[0].raw == last.lower()
+        and all(map(is_function, map(str.lower, before)))
+    )
 
 
 def _parts_of_time(text: str) -> set[str]:

@@ -111,7 +111,7 @@ def is_of_one_of_several(pair: Pair) -> bool:
     approval", "requests in the billing repository need two".
     """
     older, newer = pair.older, pair.newer
-    shared = [word for word in (*older.subject, *older.key) if word.raw and not word.kind]
+    shared = [word for word in (*(older.subject or older.words), *older.key) if word.raw and not word.kind]
     folded = lexicon.folded(newer.said[:READ_CHARS])
     for word in shared[:MAX_PLACES]:
         for found in islice(re.finditer(rf"(?<!\w){re.escape(word.raw)}s? ", folded), MAX_PLACES):

@@ -96,6 +96,9 @@ def test_another_place_or_a_missed_day_replaces_nothing(older: str, newer: str, 
         # Another one of two, told by what stands behind the noun
         ("Il magazzino ha 30 scaffali.", "Il magazzino di sotto è sceso a 18 scaffali.", "scaffali"),
         # A name where the older one has none
+        ("Le moulin moud 2 tonnes.", "Le moulin du canal moud maintenant 2,4 tonnes.", "capacité"),
+        # In another place, without a comma behind it
+        ("I knead by hand.", "In the annex I now knead by machine.", "kneading"),
         ("Je suis du matin.", "Marceline est passée du matin.", "équipe"),
         # Without blanks: another topic with a value of its own
         ("面包店七点关。", "咖啡馆现在九点关。", "关门时间"),
