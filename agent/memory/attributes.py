@@ -247,7 +247,7 @@ def _is_news(pair: Pair) -> bool:
     """
     if pair.changed or pair.ends_older or pair.is_pending or pair.tells_what_became_of_it or pair.displaces:
         return True
-    if has_any(pair.newer.said, (cues.MISTAKEN, cues.AGAIN)) or _tells_of_old_value(pair):
+    if has_any(pair.newer.said, (cues.MISTAKEN,)) or _tells_of_old_value(pair):
         return True
     if pair.has_telling_key and has_any(pair.newer.said, (cues.WHEN,)) and not has_any(pair.older.said, (cues.WHEN,)):
         return True  # "The project is on hold", "we resumed the project this week"
@@ -340,11 +340,8 @@ def _is_of_the_past(pair: Pair) -> bool:
     if pair.is_pending:
         return False
     older = without(pair.older.said, cues.IN_A_STATE)
-    was_so = cues.WAS_SO.match(lexicon.folded(older[:READ_CHARS]))
-    is_name = was_so is not None and any(word.raw == was_so["was"] for word in pair.older.key)  # "Lucía"
     return pair.older.statement.past or (
-        (has_any(older, (cues.HAPPENED, cues.PERFECT)) or (was_so is not None and not is_name))
-        and not has_any(older, cues.CHANGES)
+        has_any(older, (cues.HAPPENED, cues.PERFECT)) and not has_any(older, cues.CHANGES)
     )
 
 
@@ -624,8 +621,6 @@ def _names_holder(side: Side) -> bool:
 
 def _renews(pair: Pair) -> bool:
     """Return whether the newer one has a new one of what the key names: "I have a new dentist, …"."""
-    if has_any(pair.older.text, (cues.OLD,)):
-        return False
     about = (*pair.older.subject, *pair.keys)
     return any(is_among(word, about) for word in new_in(pair.newer.said))
 

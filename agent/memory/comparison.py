@@ -201,8 +201,6 @@ class Pair:
         ending = [clause for clause in clauses if has_any(clause, (*cues.ENDS, cues.LEFT, lexicon.CANCELLED))]
         if not ending or any(values_clash(older.words, content_of(clause)) for clause in ending):
             return False  # "I am free on Thursday", "I am not free on Friday any more"
-        if has_any(self.newer.said, (cues.PART_OF_DAY,)) and not has_any(older.said, (cues.PART_OF_DAY,)):
-            return False
         names = [
             [word for word in side if word.is_name and not word.kind and not is_among(word, self.keys)]
             for side in (older.words, self.newer.words)

@@ -544,13 +544,6 @@ COMPARED: Final = compile_later(
         r"早く|遅く|早[点些]|晚[点些]",
     )
 )
-# Beside a new one it is another thing: "the old bridge", "the new bridge"
-OLD: Final = compile_later(
-    _any_of(
-        r"old|alte[nrms]?|viej[oa]s?|vieux|vieille|vecchi[oa]|velh[oa]s?|oude|стар(?:ый|ая|ое|ые|ого|ой)",
-        "古い|旧|老[的桥楼]",
-    )
-)
 # Words that only carry a sentence: "who makes the coffee is …".
 LIGHT: Final = frozenset(
     {"charge", "responsible", "handled", "zuständig", "verantwortlich", "chargé", "chargée", "encargado", "encargada"}
@@ -704,10 +697,6 @@ IN_A_STATE: Final = compile_later(
     r"|\b(?:sono|siamo) (?!(?:andat|venut|arrivat|partit|entrat|uscit|salit|sces|nat|mort|cadut|rimast|tornat|passat"
     r"|diventat|stat)[oaie]\b)[^\W\d_]{2,20}[aiu]t[oaie]\b"
 )
-# It was so: "vivía", "morei", "abitavo" at the beginning
-WAS_SO: Final = compile_later(
-    r"^\W{0,3}(?!todavía\b)(?P<was>[^\W\d_]{2,20}(?:ei|aba|ía|íamos|ava|ávamos|avo|evo|ivo))\b"
-)
 # It happened once, in the perfect: besides `lexicon.PAST`.
 HAPPENED: Final = compile_later(
     r"^\W{0,3}(?:i|we) \w{2,20}ed\b|^\W{0,3}(?:me|nos) [^\W\d_]{2,20}(?:é|í|amos|imos)\b|\bj['’]ai \w{2,20}[éiu]s?\b"
@@ -765,16 +754,6 @@ PART_OF_TIME: Final = compile_later(
         "周末|平日|平时|休日|祝日|节假日|假期|寒假|暑假|夏休み|冬休み|土日|週末",
     )
 )
-PART_OF_DAY: Final = compile_later(
-    _any_of(
-        r"(?:in the|on) (?:morning|evening|afternoon|mornings|evenings|afternoons)|at (?:night|lunch|noon)"
-        r"|(?:morgen|mittag|abend|nacht|vormittag|nachmittag)s|am (?:morgen|abend|mittag)|le (?:matin|soir|midi)"
-        r"|la nuit"
-        r"|por la (?:mañana|tarde|noche)|de manhã|à (?:tarde|noite)|la (?:mattina|sera)|di (?:mattina|sera|notte)"
-        r"|['’]s (?:ochtends|avonds|nachts|middags)|вечером|утром|ночью|по (?:утрам|вечерам|ночам)",
-        "早上|晚上|夜里|中午|朝は|夜は|昼は",
-    )
-)
 # How often: "every week", "par mois". And whom a number counts: "for 5 persons"
 PERIOD: Final = compile_later(
     r"every|each|jede[nmrs]?|chaque|tous|toutes|cada|todos|todas|ogni|tutt[ie]|toda|elke|ieder|кажд(?:ый|ую|ое)"
@@ -827,14 +806,6 @@ MISTAKEN: Final = compile_later(
         r"|me confundí|sbagliat[oa]|mi correggo|letto male|errei|me enganei|enganad[oa]|por engano|dito errado"
         r"|vergist?|verkeerd|per ongeluk|ошиб(?:ся|лась|ка)|перепутал[аи]?",
         r"记错|搞错|说错|写错|弄错|間違|勘違",
-    )
-)
-# It is so once more
-AGAIN: Final = compile_later(
-    _any_of(
-        r"again|once more|wieder|de nouveau|à nouveau|otra vez|de nuevo|di nuovo|outra vez|de novo|weer|opnieuw|снова"
-        r"|опять",
-        r"又|重新|また|再び",
     )
 )
 # "On weekends …", "bei Regen …": when or for what it holds, before the sentence
