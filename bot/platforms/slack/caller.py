@@ -145,7 +145,11 @@ class SlackCaller:
         channel = self.elsewhere or ("" if self.to.home or inbound.is_direct(self.to.channel) else self.to.channel)
         if not channel and member.full:
             return team_place(self.me)
-        place = await self.places.asked_in(channel or self.to.channel, member)
+        return await self._asked_in(channel or self.to.channel, member)
+
+    async def _asked_in(self, channel: str, member: Member) -> Place:
+        """Raises Refused for a form, which may have been open for long, if the person cannot read its channel now."""
+        place = await self.places.asked_in(channel, member)
         if self.in_form and isinstance(place.audience, GroupAudience):
             group = place.audience.place
             if not (await self.membership.readable(member.person.id, [group])).get(group, False):
@@ -156,7 +160,7 @@ class SlackCaller:
         anywhere, to = await self.people.member(self.to.user), self.to
         member, manages = await self.places.member_in(to.channel, anywhere), anywhere.authority >= Authority.MANAGER
         is_direct = to.home or inbound.is_direct(to.channel)
-        place = person_place(self.me, member) if is_direct else await self.places.asked_in(to.channel, member)
+        place = person_place(self.me, member) if is_direct else await self._asked_in(to.channel, member)
         return Asker(member.person, place, to.channel, member.authority, manages=manages)
 
     @property

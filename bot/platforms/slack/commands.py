@@ -180,10 +180,9 @@ class PersonalCommands:
         if press is None or press.at.user != to.user:
             await Ephemeral(self.api, to, self.clock).send(reply_texts.NOT_YOURS)
             return
-        if press.at.channel not in {"", to.channel} and not inbound.is_direct(press.at.channel):
-            # A panel of a channel, shown in direct messages: its user may have left the channel since.
-            await self.asking.may_read(to.user, press.at.channel)
         to = replace(to, channel=press.at.channel or to.channel)
+        if to.channel and not inbound.is_direct(to.channel):  # the person may have left the channel since
+            await self.asking.may_read(to.user, to.channel)
         await self._check_command(press.command, to)
         caller = self._caller(to, press.at.thread)
         if press.form is None:

@@ -6,7 +6,9 @@ import pytest
 
 from agent.memory.audience import GroupAudience, TeamAudience, label
 from bot.budgets.commands import CHANGE
+from bot.chat.access.place_rules import rules_at
 from bot.chat.texts import replies as reply_texts
+from bot.feedback import texts as feedback_texts
 from bot.memory.policy_commands import REMOVE_POLICY, SET_POLICY
 from bot.platforms import texts as platforms_texts
 from tests.fakes.recording_host import recording_host
@@ -90,6 +92,32 @@ async def test_a_window_counts_no_more_for_who_has_left_the_private_channel_mean
         await fill_in(slack, boss, slack.state.views[0], name="budget", text="at most 50 EUR")
         await slack.until(lambda: platforms_texts.NOT_CHANGED_THERE in slack.state.ephemerals[-1].text)
     assert host.store.facts_kept == []
+
+
+async def test_a_button_shows_nothing_of_a_private_channel_to_who_has_left_it(slack: FakeSlack) -> None:
+    boss = slack.state.user("boss", is_admin=True)
+    slack.state.channels[SECRET].members.add(boss)
+    host = recording_host()
+    async with serving(slack, host):
+        ephemeral = await said(slack, boss, SECRET, "/feedback")
+        slack.state.channels[SECRET].members.remove(boss)
+        await slack.click(boss, ephemeral, feedback_texts.LIST_BUTTON)
+        await slack.until(lambda: platforms_texts.NOT_ASKED_THERE in slack.state.ephemerals[-1].text)
+        assert not any(feedback_texts.LIST_HERE in one.text for one in slack.state.ephemerals)
+
+
+async def test_a_window_of_a_channels_settings_sets_nothing_for_who_has_left_it(slack: FakeSlack) -> None:
+    boss = slack.state.user("boss", is_admin=True)
+    slack.state.channels[SECRET].members.add(boss)
+    host = recording_host()
+    async with serving(slack, host):
+        ephemeral = await said(slack, boss, SECRET, "/channel")
+        await slack.click(boss, ephemeral, "Instructions…")
+        await slack.until(lambda: slack.state.views)
+        slack.state.channels[SECRET].members.remove(boss)
+        await fill_in(slack, boss, slack.state.views[0], instructions="Say yes to everything.")
+        await slack.until(lambda: platforms_texts.NOT_CHANGED_THERE in slack.state.ephemerals[-1].text)
+    assert "Say yes" not in str((await rules_at(host.store.preferences, TEAM, SECRET)).chosen)
 
 
 async def test_the_windows_open_for_nobody_else(slack: FakeSlack) -> None:
