@@ -266,7 +266,7 @@ BEFORE_THE_FIRST = (
 NO_RIGHT_TO_WRITE = (
     "The database user does not have permission to write to {where}. Grant that user rights on its tables."
 )
-OTHER_VERSION = "{where} does not have the version that this program needs. Run `cogency migrate` first."
+OTHER_VERSION = "{where} has not been upgraded for this version of Cogency. Run `cogency migrate` first."
 NO_SUCH_VERSION = "There is no version {name} to go back to. Name a release ({releases}) or a migration (r0012)."
 NO_WAY_BACK = (
     "{where} cannot go back from version {version} to {to}, because {why}. Restore a backup from the earlier version."

@@ -25,7 +25,7 @@ A_DAY = "{budget} a day"
 SERVICE_IN = "service in {place}"
 
 # `/tokens`
-TOKENS_OFF = "You cannot create tokens for programs here. Ask an operator to create one for you."
+TOKENS_OFF = "My operators do not let people create tokens for programs. Ask an operator to create one for you."
 TOKENS_USAGE = (
     "Write `create NAME`. For fewer scopes than {scopes}, add the ones that the token needs, as in `create my-editor "
     "ask`. To revoke a token, write `revoke NAME`."
@@ -46,7 +46,7 @@ SIGN_IN_CODE = (
 )
 TOKEN_REVOKED = "I revoked the token **{name}**. Programs can no longer use it."
 REVOKE_BUTTON = "Revoke {name}"
-REVOKE_CONFIRM = "Programs that use the token {name} will no longer reach me."
+REVOKE_CONFIRM = "Programs that use the token {name} will no longer be able to reach me."
 
 # Errors that programs get. Their users read them.
 NO_TOKEN = (

@@ -101,7 +101,7 @@ TEACH_NAME = "Title"
 TEACH_TEXT = "What should I know?"
 TEACH_HINT = "I add this text to the documents here. For a file or a web page, use /learn."
 TEACH_USAGE = "To add what is missing, use `/knowledge teach TITLE | TEXT`, or `/learn` for a file or a web page."
-TEACH_EMPTY = "Write a title and a text: `/knowledge teach TITLE | TEXT`."
+TEACH_EMPTY = "Write a title and the text to add: `/knowledge teach TITLE | TEXT`."
 TEACH_LONG = "This text is too long. Use at most {most:,} characters, or `/learn` with a file."
 
 # What operators add with `cogency learn`

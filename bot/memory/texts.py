@@ -105,7 +105,7 @@ NO_NUMBER = "Your list does not have an entry {number}. To see the list, use `/m
 PAGE_OF = "Page {page} of {pages}. For another page, use `/memory page {another}`."
 # What the entries of a profile are called.
 FIELDS: Mapping[ProfileField, str] = {
-    ProfileField.COMMUNICATION_STYLE: "How you like answers",
+    ProfileField.COMMUNICATION_STYLE: "How you like your answers",
     ProfileField.GOALS: "Goal",
     ProfileField.PREFERENCES: "Preference",
     ProfileField.PROJECTS: "Project",

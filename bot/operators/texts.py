@@ -183,7 +183,7 @@ MOST, MOST_SAYS = "95th percentile", "5% took longer"
 SLOWEST, SLOWEST_SAYS = "Slowest", "its steps are below"
 TIME_CHART = "How long answers took"
 TIME_CHART_SAYS = "One bar per period, from the median to the 95th percentile."
-TURN_PARTS = {2: "waiting for a worker", 0: "model writing", 1: "tools running", 4: "preparing, showing, storing"}
+TURN_PARTS = {2: "waiting to start", 0: "model writing", 1: "tools running", 4: "preparing, showing, storing"}
 TURN_NOT_THERE = ("Answer not found", "It was forgotten, is still running, or never existed.")
 TURN_FACTS = ("Asked by", "In", "Received", "Duration", "Result", "Cost", "Started")
 MODEL_STEP = "{read:,} input tokens ({cached:,} cached), {written:,} output tokens; first output after {first}"
@@ -215,7 +215,7 @@ METRICS: Final[Mapping[str, str]] = {
     "rate_limited": "Rate-limit responses from platforms (429).",
     "http_requests": "Requests from other programs to COGENCY_HTTP, by endpoint and outcome.",
     "model_calls": "Model calls in turns, by outcome: ok, or the kind of failure.",
-    "model_call_seconds": "Duration of model calls in turns.",
+    "model_call_seconds": "Duration in seconds of the model calls that turns make.",
     "tokens": "Tokens charged to budgets, by kind, and by work, such as a turn or learning.",
     "spent_dollars": "US dollars charged, at list prices.",
     "unpriced_calls": "Charged model calls without a list price.",

@@ -711,7 +711,7 @@ GATEWAY_REFUSED = (
 )
 GATEWAY_ENDED = "Discord's gateway at {address} closed the connection (code {code})."
 DISCORD_LOGIN_REFUSED = (
-    "Discord does not accept DISCORD_TOKEN. Copy it again from the Bot page in the developer portal."
+    "Discord does not accept DISCORD_TOKEN. Reset it on the Bot page in the developer portal, and copy the new one."
 )
 SERVERS_NOT_SERVED = (
     "Discord: the bot is in servers that COGENCY_DISCORD_SERVERS does not list, so {done}: {named}. To serve one, add "

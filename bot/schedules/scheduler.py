@@ -226,9 +226,9 @@ class Scheduler:
         self.wake()
 
     async def _end(self, due: Occurrence, why: str, platform: SchedulePlatform) -> None:
-        is_work = due.schedule.definition.kind is ScheduleKind.WORK
-        template = schedule_texts.WORK_TAKEN_AWAY if is_work else schedule_texts.SCHEDULE_ENDED
-        notice_text = template.format(words=_excerpt(due), why=why)
+        kind = due.schedule.definition.kind
+        template = schedule_texts.WORK_TAKEN_AWAY if kind is ScheduleKind.WORK else schedule_texts.SCHEDULE_ENDED
+        notice_text = template.format(kind=schedule_texts.KINDS[kind], words=_excerpt(due), why=why)
         name = f"{occurrence_id(due.schedule.id, due.time)}:ended"
         log.info("schedule %d: ended", due.schedule.id)
         await self.schedules.end(

@@ -136,12 +136,14 @@ LAPSED = (
 LAPSE_LINE = f"{LAPSES}, or end it? Only the person who scheduled it can decide.*"
 LAPSE_LINE_HOW = f"{LAPSES} with `/schedules resume {{id}}`, or end it with `/schedules cancel {{id}}`.*"
 HOW_TO_GO_ON = "To run it for another six months, resume it: `/schedules resume {id}`."
-SCHEDULE_ENDED = "Your scheduled task “{words}” has ended and will not run again. {why}"
+SCHEDULE_ENDED = "Your {kind} “{words}” has ended. {why}"
 SCHEDULE_OVER_BUDGET = "Your scheduled task “{words}” did not run: {why} You get this notice at most once a day."
 WORK_TOO_LONG = (
     "I stopped early, because I reached the limit of {minutes} minutes for one task. This is what I have so far."
 )
-WORK_TOO_MUCH = "I stopped early, because I read as much text as one task allows. This is what I have so far."
+WORK_TOO_MUCH = (
+    "I stopped early because I reached the limit on how much text I can read for one task. This is what I have so far."
+)
 WORK_FORBIDDEN = "I stopped here. {why}"
 WORK_TAKEN_AWAY = "I stopped your task “{words}”. {why}"
 # Without a word of it: what calls somebody outlives their thread.

@@ -587,7 +587,9 @@ def _add_manifest(commands: _Commands) -> None:
         help="the address where Slack reaches the bot, to use HTTP instead of Socket Mode",
     )
     manifest.add_argument("--app", type=_argument_type(slack_app), metavar="NAME", help=APP_SAYS)
-    manifest.add_argument("--name", default="Cogency", help="the app's name (default: Cogency)")
+    manifest.add_argument(
+        "--name", default="Cogency", help="the app's name as people see it in Slack (default: Cogency)"
+    )
     manifest.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of YAML")
 
 

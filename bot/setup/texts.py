@@ -155,7 +155,7 @@ SETTING_MISSPELT = "{file} sets {name}, which is not a setting. Did you mean {me
 SETTINGS_READ = "Settings: {file}"
 ASK_WITHOUT_MODEL = (
     "No model is configured. Set COGENCY_MODEL or a vendor's API key, or run `{init}`. With COGENCY_MODEL=rehearsal, "
-    "the bot answers by fixed rules, without a real model."
+    "the bot follows fixed rules instead of using a real model."
 )
 MCP_SAYS = (
     "Editors and other MCP clients start this command themselves, and talk to it through standard input and output. "
@@ -306,7 +306,7 @@ NEXT_START_RENEWS = (
     "The bot rebuilds the index when it next starts, which takes about a minute for 250,000 messages. Messages that "
     "arrive in the meantime are answered afterward."
 )
-ONLY_REHEARSAL = "no real model is configured, so the offline rehearsal model answers by fixed rules"
+ONLY_REHEARSAL = "no real model is configured, so the offline rehearsal model answers, which follows fixed rules"
 SET_REAL_MODEL = "Set COGENCY_MODEL or an API key."
 TRY_ANOTHER_MODEL = "Try `cogency check-model`, or another model."
 NAME_APPLICATION = "DISCORD_TOKEN is missing. Set it, or add --application."
@@ -324,7 +324,7 @@ INIT_BEGINS = (
 INIT_MODEL = "\n1. Model: which model should answer?"
 INIT_WHICH_MODEL = "Enter a number, or another model as provider:name"
 INIT_LOCAL = "on this machine, free"
-INIT_REHEARSAL = "answers by fixed rules, without a real model, so that you can try everything else"
+INIT_REHEARSAL = "follows fixed rules instead of using a real model, so that you can try everything else"
 INIT_KEY_THERE = "{key} is set"
 INIT_NEEDS_KEY = "needs {key}"
 INIT_NOT_RUNNING = "free; install it from https://ollama.com, or enter the address of another machine"
@@ -486,7 +486,8 @@ OPERATOR_LINK_REMOTE = (
     "as HOST."
 )
 OPERATOR_SAYS = (
-    "To turn on the page, set COGENCY_OPERATOR_PAGE first. You can run this command while the bot is running."
+    "Before you use this command, turn on the page: set COGENCY_OPERATOR_PAGE and restart the bot. You can run this "
+    "command while the bot is running."
 )
 SIGNED_OUT_ALL = "Signed out: {sessions}. Unused links also no longer work."
 NO_FAILED_WEBHOOKS = "There are no failed events."

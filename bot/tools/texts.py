@@ -32,7 +32,7 @@ TOOL_SUMMARIES = {
     "python": "Runs Python code in a sandbox.",
     "read_again": "Reads an attached file again, or the rest of it.",
     "read_channel": "Reads a channel or a thread.",
-    "recall": "Searches past conversations and the documents of this place.",
+    "recall": "Searches past conversations, and the documents that can be used here.",
     "remember": "Stores a fact when you ask for it.",
     "schedule": "Sets a reminder or a scheduled task.",
     "schedules": "Lists your reminders and scheduled tasks.",

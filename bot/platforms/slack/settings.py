@@ -246,8 +246,8 @@ class SlackSettings:
         default=True,
         section=Section.PLATFORMS,
         description=(
-            "Slack: show the tables of a finished answer as tables that readers can sort and filter: on or off. With "
-            "off, tables are Markdown, which Slack shows as plain tables."
+            "Slack: whether readers can sort and filter the tables of a finished answer: on or off. With off, tables "
+            "are Markdown, which Slack shows as plain tables."
         ),
     )
     api_base_url: str = setting(
