@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Final
 
-from agent.messages import Provenance, ToolCall, ToolResult
+from agent.messages import Provenance, ResultStatus, ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,14 @@ class ActionRecord:
     thinking: str
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
+
+    @property
+    def succeeded(self) -> tuple[ToolCall, ...]:
+        """The calls that are known to have succeeded."""
+        if len(self.calls) != len(self.results):  # it ended before all had: which result is whose is not known
+            return ()
+        ended = zip(self.calls, self.results, strict=True)
+        return tuple(call for call, result in ended if result.status is ResultStatus.SUCCESS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Rule: a reply is known as long as its question and its own text exist; its pages
 import json
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
@@ -146,10 +147,12 @@ def _answered(connection: sa.Connection, number: int, pages: tuple[str, ...]) ->
     return Answered(*question, pages=pages, kind=TurnKind(kind), schedule=schedule, drawn_from=drawn_from or WIDE)
 
 
-def calls(connection: sa.Connection, number: int, tools: Collection[str]) -> list[ToolCall]:
+def calls(connection: sa.Connection, number: int, tools: Collection[str], *, succeeded: bool) -> list[ToolCall]:
     records = sa.select(action_record).where(action_record.c.turn == number)
     found = connection.execute(records.order_by(action_record.c.iteration, action_record.c.id)).mappings()
-    return [call for row in found for call in row_mapping.action_record(row).calls if call.name in tools]
+    made = [row_mapping.action_record(row) for row in found]
+    asked = [call for record in made for call in (record.succeeded if succeeded else record.calls)]
+    return [call for call in asked if call.name in tools]
 
 
 def newest_with(connection: sa.Connection, tools: Collection[str], person: str, channel: str) -> Answered | None:
@@ -210,8 +213,8 @@ class SqlReplies(SqlStore):
     async def by_turn(self, turn: int) -> Answered | None:
         return await self.database.read(by_turn, turn)
 
-    async def calls(self, turn: int, tools: Collection[str]) -> list[ToolCall]:
-        return await self.database.read(calls, turn, tools)
+    async def calls(self, turn: int, tools: Collection[str], *, succeeded: bool = False) -> list[ToolCall]:
+        return await self.database.read(partial(calls, succeeded=succeeded), turn, tools)
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
         return await self.database.write(judge, turn, person, verdict, now)

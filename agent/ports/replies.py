@@ -30,8 +30,10 @@ class Replies(Protocol):
         """Return the finished reply of a turn; None if none is shown (any more)."""
         ...
 
-    async def calls(self, turn: int, tools: Collection[str]) -> Sequence[ToolCall]:
-        """Return the calls of these tools that a turn has made, in order, as far as they are kept."""
+    async def calls(self, turn: int, tools: Collection[str], *, succeeded: bool = False) -> Sequence[ToolCall]:
+        """Return the calls of these tools that a turn has made, in order, as far as they are kept. `succeeded`: only
+        those that did.
+        """
         ...
 
     async def newest_with(self, tools: Collection[str], person: str, channel: str) -> Answered | None:

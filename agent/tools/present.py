@@ -102,7 +102,8 @@ class PresentTool:
 def presented(progress: Progress) -> Presentation | None:
     """Return what the last valid call of a turn describes; None for a turn that presents nothing."""
     for step in reversed(progress.steps):
-        for call, result in [*zip(step.calls, step.results, strict=True)][::-1]:
+        made = [*zip(step.calls, step.results, strict=True), *((each.call, each.result) for each in step.inner)]
+        for call, result in reversed(made):
             if call.name == NAME and result is not None and result.status is ResultStatus.SUCCESS:
                 return called(call)
     return None

@@ -109,8 +109,8 @@ class ReplyFeedback:
         """Return the follow-up question with this number, from 0, that the reply presents. Raises Refused if it is not
         known any more, and StoreError.
         """
-        calls = await self.replies.calls(reply.turn, [PRESENT])
-        shown = next((one for call in reversed(calls) if (one := called(call)) is not None), None)
+        calls = await self.replies.calls(reply.turn, [PRESENT], succeeded=True)
+        shown = called(calls[-1]) if calls else None
         if shown is None or number >= len(shown.questions) or reply.drawn_from != WIDE:
             raise Refused(reply_texts.NO_FOLLOW_UP)
         return shown.questions[number]

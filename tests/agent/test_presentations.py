@@ -22,7 +22,7 @@ from agent.presentations import (
     presentation_of,
     turn_followed_up,
 )
-from agent.progress import Progress, RoundStep, decode, encode
+from agent.progress import InnerCall, Progress, RoundStep, decode, encode
 from agent.toolbox.registry import Registry
 from agent.tools.present import PresentTool, presented
 from tests.agent.tools.test_share_file import CONTEXT
@@ -110,6 +110,17 @@ def test_the_last_valid_call_of_a_turn_counts_also_after_it_was_stored() -> None
     progress = Progress(steps=(first, second, bad))
     assert presented(decode(encode(progress))) == Presentation(sections=(PresentedSection(text="b"),))
     assert presented(Progress(steps=(bad,))) is None
+
+
+def test_a_call_that_code_makes_counts_as_the_models_own() -> None:
+    ended = ToolResult("present", ResultStatus.SUCCESS, "")
+    inner = InnerCall("1.1.1", ToolCall("present", {"sections": [{"text": "b"}]}), ended)
+    code = RoundStep(
+        calls=(ToolCall("python", {"code": "…"}),),
+        results=(ToolResult("python", ResultStatus.SUCCESS, ""),),
+        inner=(inner,),
+    )
+    assert presented(Progress(steps=(code,))) == Presentation(sections=(PresentedSection(text="b"),))
 
 
 def test_the_schema_takes_what_is_shown_and_nothing_else() -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from agent.errors import Refused
 from agent.events import Outcome
+from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.shown_replies import Answered, ReplyVerdict, ShownPage
+from agent.state import ActionRecord
 from agent.turn_records import Claiming, Closing
 from bot.chat.access.acl import AccessRules
 from bot.chat.feedback import ENDING_S, ReplyFeedback
@@ -135,6 +137,35 @@ async def test_a_reply_that_grows_for_long_is_not_waited_for() -> None:
     assert claim is not None
     assert await service(store, FakePages()).of(claim.turn) is None
     assert await service(store, FakePages()).of(99) is None
+
+
+async def test_a_button_asks_what_the_last_call_that_succeeded_presents() -> None:
+    def call(question: str) -> ToolCall:
+        return ToolCall("present", {"sections": [{"text": "Boats"}], "questions": [question]})
+
+    def record(number: int, question: str, *statuses: ResultStatus) -> ActionRecord:
+        results = tuple(ToolResult("present", status, "") for status in statuses)
+        return ActionRecord(number, START, "", (call(question),), results)
+
+    store = store_in_memory()
+    await store.ledger.accept(said("show an overview"))
+    claim = await store.ledger.claim(Claiming("worker", START, LEASE))
+    assert claim is not None
+    actions = (
+        record(1, "Which is old?", ResultStatus.SUCCESS),
+        record(2, "Which is fast?", ResultStatus.SUCCESS),
+        record(3, "Which is refused?", ResultStatus.FAILURE),
+        record(4, "Which is unknown?"),
+    )
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Boats", pages=("1",), actions=actions), START)
+    feedback = service(store, FakePages())
+    reply = await feedback.of(claim.turn)
+    assert reply is not None
+    assert await feedback.follow_up(reply, 0) == "Which is fast?"
+    with pytest.raises(Refused):
+        await feedback.follow_up(reply, 1)
+    with pytest.raises(Refused):
+        await feedback.follow_up(replace(reply, drawn_from="group:slack:T1:C1"), 0)
 
 
 async def test_the_button_of_a_note_works_for_the_asker_alone() -> None:
