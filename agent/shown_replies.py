@@ -33,6 +33,8 @@ class Answered:
     """The schedule that began the turn, or about which it tells its person."""
     drawn_from: str = WIDE
     """What the reply was drawn from beside its own audience (`agent.memory.audience.drawn_from`)."""
+    own: bool = True
+    """The question is in the asker's own words (`Incoming.own`)."""
 
 
 # The kind of job that deletes one page of a reply on its platform, or clears other shown text; its payload is a

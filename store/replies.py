@@ -107,6 +107,7 @@ _QUESTION: Final = (
         turn.c.kind,
         turn.c.schedule,
         _DRAWN_FROM,
+        message.c.retold,
     )
     .join_from(turn, message, message.c.turn == turn.c.id)
     .where(message.c.author == Author.PERSON)
@@ -143,8 +144,15 @@ def _answered(connection: sa.Connection, number: int, pages: tuple[str, ...]) ->
     asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none()
     if asked is None:
         return None
-    *question, kind, schedule, drawn_from = asked
-    return Answered(*question, pages=pages, kind=TurnKind(kind), schedule=schedule, drawn_from=drawn_from or WIDE)
+    *question, kind, schedule, drawn_from, retold = asked
+    return Answered(
+        *question,
+        pages=pages,
+        kind=TurnKind(kind),
+        schedule=schedule,
+        drawn_from=drawn_from or WIDE,
+        own=not retold,
+    )
 
 
 def calls(connection: sa.Connection, number: int, tools: Collection[str], *, succeeded: bool) -> list[ToolCall]:

@@ -126,11 +126,13 @@ def repeat_question(reply: Answered, person: str) -> str:
 def check_readers(asked: Incoming, reply: Answered) -> Incoming:
     """Return the question to ask again. Raises Refused if the place has more readers now.
 
-    The words of a schedule do not become the person's own by being asked again.
+    Words of a schedule, or of a model, do not become the person's own by being asked again.
     """
     if isinstance(asked.place.audience, TeamAudience) and label(asked.place.audience) != reply.audience:
         raise Refused(reply_texts.MORE_PUBLIC)
-    return replace(asked, own=False, kind=TurnKind.SCHEDULED_AGAIN) if reply.kind.in_words_of_schedule else asked
+    if reply.kind.in_words_of_schedule:
+        return replace(asked, own=False, kind=TurnKind.SCHEDULED_AGAIN)
+    return replace(asked, own=asked.own and reply.own)
 
 
 async def stop_by_word(

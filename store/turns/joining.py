@@ -3,8 +3,8 @@
 Rules
   Their turns stay as they are until the running turn ends, and then end with it. If that turn restarts or fails, they
   are answered by themselves; so is a message that was edited while the turn read it.
-  Only plain text can join. A message with a picture or a quoted thread waits, and so do all messages after it and the
-  questions of schedules.
+  Only plain text of the person can join. A message with a picture or a quoted thread waits, and so do all messages
+  after it, the questions of schedules, and those that a model wrote: in the turn they would be the person's own words.
 """
 
 from datetime import datetime
@@ -41,7 +41,7 @@ def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
     """The messages that may join the turn of this claim, in order."""
     asked = claim.incoming
     behind = (
-        select(turn, message.c.id.label("question"), message.c.text, message.c.audience)
+        select(turn, message.c.id.label("question"), message.c.text, message.c.audience, message.c.retold)
         .join_from(turn, message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON))
         .where(turn.c.conversation == asked.conversation, turn.c.state == WAITING, turn.c.id > claim.turn)
         .where(or_(turn.c.answers.is_(None), turn.c.answers == claim.turn))
@@ -53,10 +53,11 @@ def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
     for row in connection.execute(behind).mappings():
         same_asker = row["person"] == asked.person.id and row["audience"] == audience and not row["stopping"]
         fresh = row["run_at"] is None and row["progress"] == "" and row["reply_ref"] == ""
-        asked_by_them = not TurnKind(row["kind"]).in_words_of_schedule
+        chosen = row["answers"] == claim.turn  # an option that this turn itself offered
+        asked_by_them = (chosen or not row["retold"]) and not TurnKind(row["kind"]).in_words_of_schedule
         if not (same_asker and fresh and asked_by_them and is_text_only(row["payload"])):
             break
-        found.append(Waiting(row["id"], row["question"], row["text"]))
+        found.append(Waiting(row["id"], row["question"], row["text"], own=not row["retold"]))
     return found
 
 

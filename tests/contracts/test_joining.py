@@ -40,6 +40,7 @@ async def test_nothing_joins_from_behind_what_has_to_wait(store: Store) -> None:
         replace(said("this one"), files=(Attachment("a.txt", "text/plain", 4, "an address"),)),
         replace(said("this one"), quoted=(Quoted("attached file", "Ann", "a bicycle"),)),
         said("not for all", place=Place(GroupAudience("club"))),
+        replace(said("which is cheapest?"), own=False),
     ]
     for number, hindrance in enumerate(hindrances):
         thread = f"thread {number}"

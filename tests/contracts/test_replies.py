@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.memory.audience import label
@@ -116,6 +118,14 @@ async def test_how_many_turns_run_and_wait_is_told(store: Store) -> None:
     await store.ledger.accept(said("two"))
     await claimed(store)
     assert await store.ledger.load() == Load(running=1, waiting=1)
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_reply_is_found_with_whose_words_its_question_has(store: Store, *, own: bool) -> None:
+    claim = await shown(store, replace(said("Which is cheapest?"), own=own), "1")
+    found = await store.replies.by_turn(claim.turn)
+    assert found is not None
+    assert found.own == own
 
 
 async def test_when_something_was_said_last_is_told(store: Store) -> None:

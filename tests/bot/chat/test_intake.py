@@ -161,3 +161,9 @@ def test_the_words_of_a_schedule_do_not_become_the_persons_own_by_being_asked_ag
     reply = Answered(1, "test", "thread", "C1", "1.0", "ann", "Look there.", "person:ann", (), asked_first)
     asked = check_readers(said("Look there."), reply)
     assert (asked.own, asked.kind) == (own, TurnKind.QUESTION if own else TurnKind.SCHEDULED_AGAIN)
+
+
+def test_the_words_of_a_model_do_not_become_the_persons_own_by_being_asked_again() -> None:
+    reply = Answered(1, "test", "thread", "C1", "present:1:0:ann", "ann", "Look there.", "person:ann", (), own=False)
+    asked = check_readers(said("Look there."), reply)
+    assert (asked.own, asked.kind) == (False, TurnKind.QUESTION)
