@@ -9,7 +9,8 @@ from typing import Final
 
 # How often one question can be answered again: when any message is deleted, the database looks for each repeat.
 MAX_REPEATS: Final = 5
-_REPEAT: Final = re.compile(r"again:(?P<original>.+):(?P<number>\d{1,3})")
+AGAIN: Final = "again:"  # How the ids of repeats begin
+_REPEAT: Final = re.compile(rf"{AGAIN}(?P<original>.+):(?P<number>\d{{1,3}})")
 
 
 def repeat_of(message_id: str) -> str | None:
@@ -41,4 +42,4 @@ def is_repeat(message_id: str) -> bool:
 
 
 def _repeat_id(original: str, number: int) -> str:
-    return f"again:{original}:{number}"
+    return f"{AGAIN}{original}:{number}"

@@ -18,6 +18,8 @@ from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.ports.api_tokens import services_of
 from agent.presentations import FOLLOW_UPS, turn_followed_up
+from agent.repeats import AGAIN, message_of
+from agent.schedules.long_work import asked_in
 from agent.stored_messages import Author
 from store.api_tokens import api_token
 from store.channels import asked_for_schedule, in_channels
@@ -140,10 +142,12 @@ def questions_of(connection: Connection, schedules: Collection[int]) -> dict[int
 
 def follow_ups_of(connection: Connection, messages: Mapping[int, ForgottenMessage]) -> dict[int, ForgottenMessage]:
     """The questions that buttons below these replies asked: a model wrote their words, as a part of the reply."""
-    replies = {item.turn: item.conversation for item in messages.values() if item.author == Author.BOT}
-    pressed = select(turn.c.id, turn.c.message_id).where(turn.c.message_id.startswith(FOLLOW_UPS))
+    # Below long work they are asked where it was requested.
+    replies = {item.turn: asked_in(item.conversation) for item in messages.values() if item.author == Author.BOT}
+    begins = [turn.c.message_id.startswith(prefix) for prefix in (FOLLOW_UPS, f"{AGAIN}{FOLLOW_UPS}")]
+    pressed = select(turn.c.id, turn.c.message_id).where(or_(*begins))
     found = rows_in(connection, pressed, turn.c.conversation, set(replies.values()))
-    asked = {row.id for row in found if turn_followed_up(row.message_id) in replies}
+    asked = {row.id for row in found if turn_followed_up(message_of(row.message_id)) in replies}
     return messages_in(connection, message.c.turn, asked, _BY_PERSON)
 
 

@@ -24,6 +24,8 @@ from agent.memory.periods import TimeSpan
 from agent.memory.profile import LEARNING
 from agent.presentations import follow_up_id
 from agent.recall_query import RecallQuery
+from agent.repeats import repeat_of
+from agent.schedules.long_work import work_conversation
 from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
@@ -294,3 +296,17 @@ async def test_a_question_of_a_button_falls_with_the_answer_above_it_and_not_wit
     plan = Deleted(asked.source, asked.channel, frozenset({asked.message_id}))
     await store.forgetting.retire(plan, START, limit=10)
     assert await said_in(store, "thread") == ["hello", "Hello.", "What is new?", "Answer to What is new?"]
+
+
+async def test_a_question_of_a_button_falls_also_below_long_work_and_when_it_was_asked_again(store: Store) -> None:
+    asked = said("my boat is turquoise", conversation=work_conversation("thread", 7))
+    presented = await answered(store, asked, "It is turquoise. You can ask next: Which harbour?")
+    pressed_as = follow_up_id(presented.turn, 0, "ben")
+    for message_id in (pressed_as, repeat_of(pressed_as)):
+        assert message_id
+        pressed = replace(said("Which harbour?", person="ben"), message_id=message_id, own=False)
+        claim = await answered(store, pressed, "The northern one.")
+        assert claim.incoming.conversation == "thread"
+    plan = Deleted(asked.source, asked.channel, frozenset({asked.message_id}))
+    await store.forgetting.retire(plan, START, limit=10)
+    assert await said_in(store, "thread") == []
