@@ -78,6 +78,7 @@ EFFECTS: Final[Mapping[str, ToolEffect]] = {
     "irreversible": ToolEffect.IRREVERSIBLE,
 }
 TYPES: Final = frozenset({"string", "number", "integer", "boolean"})
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NAME: Final = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{MAX_NAME - 1}}}", re.ASCII)
 _TOOL_NAME: Final = re.compile(rf"[A-Za-z][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}", re.ASCII)
 _NULL, _BOOL, _INT, _FLOAT, _STR = (f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str"))
@@ -242,10 +243,12 @@ def read_exam(text: str, file: str, own_tools: Collection[str]) -> Exam:
 
 def _root(text: str) -> _Field:
     """Parse the file as a tree, in which nothing is shared. Raises _Problem."""
+    depth, line = 0, 1
     try:
-        depth = 0
         for event in yaml.parse(text, yaml.SafeLoader):  # event by event, so that size and depth are bounded
             line = 1 if event.start_mark is None else event.start_mark.line + 1
+            if isinstance(event, yaml.ScalarEvent) and _SURROGATE.search(event.value):
+                raise _Problem(line, texts.NO_CHARACTER)
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 raise _Problem(line, texts.ALIAS)
             if (tag := getattr(event, "tag", None)) is not None and tag not in _TAGS:
@@ -260,6 +263,8 @@ def _root(text: str) -> _Field:
         raise _Problem(line, texts.NOT_YAML.format(problem=(error.problem or "")[:100])) from None
     except yaml.YAMLError:
         raise _Problem(1, texts.BAD_CHARACTER) from None
+    except (ValueError, OverflowError):  # PyYAML's, for an escape such as "\U00110000"
+        raise _Problem(line, texts.NO_CHARACTER) from None
     if node is None:
         raise _Problem(1, texts.EMPTY_FILE)
     return _Field(node, "")

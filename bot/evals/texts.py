@@ -13,6 +13,7 @@ TOO_LARGE: Final = "{file} is larger than {limit} KB. Split it into several file
 WRONG_ENCODING: Final = "{file} is not UTF-8 text."
 NOT_YAML: Final = "this is not valid YAML ({problem}). Put text that contains a colon in quotes."
 BAD_CHARACTER: Final = "the file contains a character that YAML does not allow."
+NO_CHARACTER: Final = "an escape such as \\ud800 stands for no character. Write the character itself."
 ALIAS: Final = "YAML anchors and aliases are not supported. Write the value out."
 TAG: Final = "YAML tags such as {tag} are not supported."
 TOO_DEEP: Final = "mappings and lists are nested more than {limit} levels deep."

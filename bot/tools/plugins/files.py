@@ -268,6 +268,8 @@ MAX_DESCRIPTION: Final = 1_024
 MAX_COMPATIBILITY: Final = 500
 MAX_HEAD_CHARS: Final = 16_000  # Of the YAML: every field at its maximum, and room for metadata
 MAX_HEAD_DEPTH: Final = 4
+NO_CHARACTER: Final = r"has an escape such as \ud800, which stands for no character: write the character itself"
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 # About fourteen times the largest result of a tool; a longer text is not meant for a model.
 MAX_FILE_BYTES: Final = 1_000_000
 MAX_FILE_DEPTH: Final = 4
@@ -367,10 +369,12 @@ def _split_head(rest: str, file: str) -> tuple[str, str]:
 
 def _fields(head: str, file: str) -> Iterator[tuple[str, yaml.Node, int]]:
     """Yield each field with its line in the file."""
+    depth, line = 0, 2
     try:
-        depth = 0
         for event in yaml.parse(head, yaml.SafeLoader):  # event by event, so that size and depth are bounded
             line = 2 if event.start_mark is None else event.start_mark.line + 2
+            if isinstance(event, yaml.ScalarEvent) and _SURROGATE.search(event.value):
+                raise PluginFault(file, NO_CHARACTER, line)
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 raise PluginFault(file, "uses a YAML anchor or alias: write the value out", line)
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -386,6 +390,8 @@ def _fields(head: str, file: str) -> Iterator[tuple[str, yaml.Node, int]]:
         raise PluginFault(
             file, "contains a character that YAML does not allow between its two lines of hyphens", 2
         ) from None
+    except (ValueError, OverflowError):  # PyYAML's, for an escape such as "\U00110000"
+        raise PluginFault(file, NO_CHARACTER, line) from None
     if not isinstance(node, yaml.MappingNode):
         raise PluginFault(file, "needs a name and a description, as in `name: report`", 2)
     for key, value in node.value:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ToolError
-from bot.tools.plugins.files import PluginFault, PluginFolder, find_skills, parse_skill
+from bot.tools.plugins.files import NO_CHARACTER, PluginFault, PluginFolder, find_skills, parse_skill
 from tests.fakes.plugin_folders import SECRET, skill, write
 from tests.patience import cpu_s
 
@@ -60,6 +60,10 @@ def test_a_skill_is_its_name_its_description_and_what_stands_below() -> None:
             ),
         ),
         ("---\n" + "a: b\n" * 9_000, "SKILL.md:1: has no second line of three hyphens within 16,000 characters"),
+        *(
+            (f'---\nname: report\ndescription: "{escape}"\n---', f"SKILL.md:3: {NO_CHARACTER}")
+            for escape in ("\\ud800", "\\U00110000", "\\UFFFFFFFF")
+        ),
         (
             "---\nname: re\x07port\n---",
             "SKILL.md:2: contains a character that YAML does not allow between its two lines of hyphens",
