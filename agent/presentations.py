@@ -174,7 +174,10 @@ def turn_followed_up(message_id: str) -> int | None:
 # The same in Markdown.
 
 _ADDRESS: Final = re.compile(rf"https://[^\s<>()\[\]\\|\"'`]{{4,{MAX_ADDRESS_CHARS}}}")
-_MARKUP: Final = re.compile(r"[\\`*\[\]<>~|&_#]|^(?:[+-]|\d+[.)]|=+$)")
+# Within a word "_", "&" and "#" are not markup, and a backslash before them would be a part of an address.
+_MARKUP: Final = re.compile(
+    r"[\\`*\[\]<>~|]|&(?=#?\w{1,40};)|(?<!\S)#|(?<![a-z0-9])_|_(?![a-z0-9])|^(?:[+-]|\d+[.)]|=+$)", re.IGNORECASE
+)
 
 
 def escaped(line: str) -> str:

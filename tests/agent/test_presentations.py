@@ -87,6 +87,11 @@ def test_a_plain_line_is_shown_as_it_is_by_a_reader_of_markdown(line: str) -> No
     assert shown == line
 
 
+def test_an_address_in_a_plain_line_leads_where_it_says() -> None:
+    address = "https://docs.example/a_b/c?from=1&to=2#part_3"
+    assert escaped(f"See {address}, _now_ &amp; #then") == f"See {address}, \\_now\\_ \\&amp; \\#then"
+
+
 @pytest.mark.slow
 @given(shown=presentations)
 def test_the_markdown_says_each_word_of_the_presentation(shown: Presentation) -> None:
