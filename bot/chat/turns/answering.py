@@ -39,6 +39,7 @@ from bot.chat.reply.surface import (
     PageGone,
     PageKey,
     PageLimited,
+    PageLocked,
     PageQueued,
     PageRef,
     PageRefused,
@@ -287,9 +288,7 @@ class Answering:
                 offers = offered_actions(ended.closing) if rule.offers_actions else NO_ACTIONS
                 offers = offers.union(*(line.actions for line in lines))
                 ended = _closing(ended, pages=await live.finish(text, offers))
-            if shown is not None:
-                ended = await self._with_presentation(ended, shown.presentation, live, running)
-            ended = await self._with_files(ended, live.surface, running)
+            ended = await self._with_rest(ended, None if shown is None else shown.presentation, live, running)
         except PageRefused as refused:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
                 log.warning("turn %d: the answer could not be shown: %s%s", claim.turn, refused, more)
@@ -342,6 +341,18 @@ class Answering:
                 error,
             )
 
+    async def _with_rest(
+        self, ended: EndedTurn, presentation: Presentation | None, live: LiveReply, running: RunningTurn
+    ) -> EndedTurn:
+        """Show what stands below the answer; if it was taken back meanwhile, nothing of it stays. Raises
+        SurfaceError.
+        """
+        if presentation is not None:
+            ended = await self._with_presentation(ended, presentation, live, running)
+        ended = await self._with_files(ended, live.surface, running)
+        was_shown = running.taken_back and ended.closing.reply
+        return await self._without_pages(ended, live.surface, running) if was_shown else ended
+
     async def _with_presentation(
         self, ended: EndedTurn, presentation: Presentation, live: LiveReply, running: RunningTurn
     ) -> EndedTurn:
@@ -389,6 +400,28 @@ class Answering:
             log.warning("turn %d: files were not attached (%d): %s", claim.turn, len(files), error)
             return ended
         return _closing(ended, pages=(*closing.pages, *(page.id for page in messages)))
+
+    async def _without_pages(self, ended: EndedTurn, surface: Surface, running: RunningTurn) -> EndedTurn:
+        """Delete the pages of a reply that was taken back after its words were shown, and leave nothing of it to be
+        stored. Raises SurfaceError: then the turn is postponed.
+        """
+        backoff, until = Backoff(), self.clock.monotonic() + PRESENT_S
+        pages = [*ended.closing.pages]
+        while pages:
+            try:
+                await running.lease.ensure(running.claim)
+                await surface.delete(PageRef(pages[0]))
+            except (PageGone, PageLocked):
+                pages.pop(0)
+            except SurfaceError as error:
+                pause = error.retry_after_s if isinstance(error, PageLimited) else backoff.failed()
+                if self.clock.monotonic() + pause > until:
+                    raise
+                await self.clock.sleep(pause)
+            else:
+                pages.pop(0)
+        nothing: dict[str, Any] = {"reply": "", "pages": (), "files": (), "summary": None, "presentation": None}
+        return _closing(ended, **nothing, learn_at=None, excluded_from_learning=True)
 
     async def _delete_stray(self, page: PageRef, surface: Surface, running: RunningTurn) -> None:
         """Delete a page that was posted just as the turn was lost, unless it became part of the reply."""
