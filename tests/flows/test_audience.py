@@ -12,7 +12,7 @@ pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 NOTED, SAID = "remember my canoe, it is vermilion", "my canoe is vermilion"
 DM, CHANNEL, SECRET = "in direct messages", "in the channel", "where few read it"
 ASKER, OTHER = Who.ASKER, Who.OTHER
-PLACES = [(who, where) for where in (DM, CHANNEL, SECRET) for who in Who]
+PLACES = [(who, where) for where in (DM, CHANNEL, SECRET) for who in (ASKER, OTHER)]
 
 
 async def tell(talk: Talk[World], text: str, who: Who, where: str, below: Page | None = None) -> None:
