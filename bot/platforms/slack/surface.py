@@ -372,7 +372,8 @@ class SlackSurface:
     def finish(self, end: ReplyEnd) -> None:
         if self._has_session:
             waits = end is ReplyEnd.WAITS
-            self._session.finish(ended=end is not ReplyEnd.CONTINUES, waits=waits, waited=self._resumed)
+            waited = self._resumed or end is ReplyEnd.TAKEN_BACK  # a reply that is taken back may begin nothing
+            self._session.finish(ended=end is not ReplyEnd.CONTINUES, waits=waits, waited=waited)
         if self._mark is not None:
             self._mark.finish(end)
 

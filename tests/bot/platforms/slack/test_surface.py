@@ -255,8 +255,9 @@ async def test_a_thread_needs_attention_while_a_tool_waits_for_an_answer_during_
     assert shown[GENERAL, to.thread_ts].status == "active"
 
 
+@pytest.mark.parametrize("end", [ReplyEnd.DONE, ReplyEnd.TAKEN_BACK])
 async def test_a_thread_needs_attention_while_its_long_work_waits_and_no_longer_after_it(
-    api: SlackApi, slack: FakeSlack, to: ReplyTo, sessions: AgentSessions
+    api: SlackApi, slack: FakeSlack, to: ReplyTo, sessions: AgentSessions, end: ReplyEnd
 ) -> None:
     work, shown = replace(to, scheduled=ScheduleKind.WORK), slack.state.agents.sessions
     waiting, going_on = (of_workspace(SurfaceParts(api, ME, slack.clock), work, sessions) for _ in range(2))
@@ -264,8 +265,9 @@ async def test_a_thread_needs_attention_while_its_long_work_waits_and_no_longer_
     waiting.finish(ReplyEnd.WAITS)
     await slack.until(lambda: (GENERAL, to.thread_ts) in shown)
     assert shown[GENERAL, to.thread_ts].status == "suspended"
-    going_on.begin(resumed=True)
-    going_on.finish(ReplyEnd.DONE)
+    if end is ReplyEnd.DONE:  # what is taken back does not begin
+        going_on.begin(resumed=True)
+    going_on.finish(end)
     await slack.until(lambda: shown[GENERAL, to.thread_ts].status == "active")
 
 
