@@ -41,7 +41,7 @@ def due(
 def ended(kind: ScheduleKind, why: str, words: str = "Water the plants.") -> str:
     """Return the private notice of a schedule that its person is no longer allowed."""
     template = schedule_texts.WORK_TAKEN_AWAY if kind is ScheduleKind.WORK else schedule_texts.SCHEDULE_ENDED
-    return template.format(words=words, why=why)
+    return template.format(kind=schedule_texts.KINDS[kind], words=words, why=why)
 
 
 @asynccontextmanager
