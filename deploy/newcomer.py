@@ -164,7 +164,7 @@ def clone(walk: Walk, here: Path) -> None:
             terminal.until(">")
         with walk.step("something to remember"):
             terminal.type("remember that my boat is blue\r")
-            terminal.until("undo that.")
+            terminal.until("To undo this, write")
             terminal.until(">")
         with walk.step("a new thread, which finds it", done=2):
             terminal.type("/new\r")
