@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, SettingsError
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause
 from bot.chat.platform_errors import PlatformUnavailable
+from bot.chat.turns.worker import TurnWorkerLimits
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.run import serve
 from bot.platforms.discord.settings import DiscordSettings
@@ -21,6 +24,7 @@ from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.recording_host import RecordingHost, recording_host
+from tests.fakes.turns_host import AT_ONCE
 
 ASK = f"<@{BOT}> "
 # Longer than the library waits by itself.
@@ -38,9 +42,11 @@ async def recording(speed: float = 1.0, **more: Any) -> AsyncGenerator[tuple[Fak
 
 
 @asynccontextmanager
-async def answering(*answers: Answer, speed: float = 20.0) -> AsyncGenerator[tuple[FakeDiscord, AnsweringHost]]:
+async def answering(
+    *answers: Answer, speed: float = 20.0, limits: TurnWorkerLimits = AT_ONCE
+) -> AsyncGenerator[tuple[FakeDiscord, AnsweringHost]]:
     clock = FastClock(speed=speed)
-    host = answering_host(ScriptedProvider([*answers], sleep=clock.sleep), clock)
+    host = answering_host(ScriptedProvider([*answers], sleep=clock.sleep), clock, limits=limits)
     async with running_discord(clock) as fake, serving(fake, host), host.answering():
         yield fake, host
 
@@ -215,7 +221,8 @@ async def test_a_refused_post_is_logged_with_its_remedy_and_answered_in_a_dm(
 
 @pytest.mark.parametrize("kind", ["POST", "PATCH"])
 async def test_a_text_that_discord_never_accepts_ends_the_answer_and_frees_the_thread(kind: str) -> None:
-    async with answering(["Blue", ScriptPause(2.0), "."], "Green.") as (fake, host):
+    soon = replace(AT_ONCE, lease=timedelta(minutes=1))  # it is put off once, until its lease has run out
+    async with answering(["Blue", ScriptPause(2.0), "."], "Green.", limits=soon) as (fake, host):
         fake.rest.fail(kind, rf"/channels/{DM_OF[ANN]}/messages", 400, code=50035, times=200)
         await fake.write(ANN, "which colour?")
         await fake.until(lambda: len(host.taken) == 1)
