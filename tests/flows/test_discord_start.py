@@ -70,7 +70,7 @@ async def test_a_wrong_token_is_one_sentence_that_names_the_setting() -> None:
     clock = FastClock(speed=1.0)
     async with running_discord(clock) as fake:
         wrong = replace(settings(fake), token=Secret("wrong"))
-        with pytest.raises(SettingsError, match=r"^Discord does not accept DISCORD_TOKEN. Copy it again"):
+        with pytest.raises(SettingsError, match=r"^Discord does not accept DISCORD_TOKEN. Reset it"):
             await serve(recording_host(), wrong, clock)
 
 

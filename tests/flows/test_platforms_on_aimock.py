@@ -11,6 +11,7 @@ from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import RetryPolicy
 from agent.providers.replay import ModelTimeouts
 from bot.chat.host import Host
+from bot.platforms.slack.settings import SlackSettings
 from bot.platforms.slack.surface import LIMITS
 from tests.fakes.aimock import AiMock
 from tests.fakes.answers import answer_of
@@ -61,7 +62,12 @@ async def test_a_mention_in_slack_is_answered_after_a_tool_by_a_message_that_gro
     aimock: AiMock, tmp_path: Path
 ) -> None:
     clock = FastClock(speed=SPEED)
-    async with FakeSlack(clock) as slack, remembering(aimock, tmp_path, clock) as host, serving_slack(slack, host):
+    chosen = SlackSettings(tables=False)  # tables stay as the model wrote them
+    async with (
+        FakeSlack(clock) as slack,
+        remembering(aimock, tmp_path, clock) as host,
+        serving_slack(slack, host, chosen=chosen),
+    ):
         ann, general = slack.state.user("ann"), slack.state.channel("general")
         asked = await slack.say(ann, general, f"<@{BOT_USER}> Remember my boat, it is blue")
 

@@ -24,7 +24,11 @@ from tests.store.migrating import up_to
 
 BEFORE = "r0031"
 # Columns of turns that later revisions add.
-TODAYS = {"answers": "BIGINT", "erased_sources": "INTEGER NOT NULL DEFAULT 0"}
+TODAYS = {
+    "answers": "BIGINT",
+    "erased_sources": "INTEGER NOT NULL DEFAULT 0",
+    "charged": "INTEGER NOT NULL DEFAULT 0",
+}
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from bot.chat.logs import severity
 from bot.chat.message_caller import MessageCaller
 from bot.chat.message_events import QuestionToAll
 from bot.chat.open_questions import is_open_question
+from bot.chat.reply.split import pages
 from bot.chat.texts import replies as reply_texts
 from bot.chat.watermark import Watermark
 from bot.platforms import texts as platforms_texts
@@ -44,6 +45,7 @@ from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.discord.slash_commands import command_in, help_text
+from bot.platforms.discord.surface import PAGE_CHARS
 from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
 
 log = logging.getLogger(__name__)
@@ -296,7 +298,8 @@ class DiscordIntake:
 
     async def _reply(self, message: discord.Message, text: str) -> None:
         try:
-            await message.reply(text, mention_author=False, suppress_embeds=True)
+            for page in pages(text, PAGE_CHARS):
+                await message.reply(page.text, mention_author=False, suppress_embeds=True)
         except UNREADABLE as error:
             self._connection.log_failure("a message could not be answered", error)
 
