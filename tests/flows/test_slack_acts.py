@@ -67,7 +67,7 @@ class Talk:
 
     async def decide(self, label: str) -> None:
         """Press a button of what the asker is shown about the call, and wait for the answer."""
-        await self.slack.until(lambda: bool(self.slack.state.ephemerals))
+        await self.slack.until(lambda: label in labels(self.slack.state.ephemerals[-1].blocks, ANN))
         await self.slack.click(ANN, self.slack.state.ephemerals[-1], label)
         await self.slack.until(lambda: self.asked[-1].state == "done")
 
