@@ -18,12 +18,14 @@ NAMES: Final = (
     *("risolto", "opgelost", "löst", "løst", "rozwiązane", "решено", "вирішено", "çözüldü"),
     *("解決済み", "解決済", "已解决", "已解決", "해결됨", "해결"),
 )
+MAX_NAME_CHARS: Final = 100  # Discord takes 20
 _EDGES: Final = re.compile(r"\A[\W_]+|[\W_]+\Z")
 
 
 def plain_name(name: str) -> str:
     """Return the name of a tag as it is compared: without the emoji around it."""
-    return _EDGES.sub("", name.strip()).casefold() or name.strip().casefold()
+    short = name.strip()[:MAX_NAME_CHARS]
+    return _EDGES.sub("", short).casefold() or short.casefold()
 
 
 def solved_tag(tags: Sequence[ForumTag], chosen: str) -> ForumTag | None:
