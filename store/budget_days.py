@@ -4,7 +4,8 @@ Rules
   A row has one warning and one decision, whichever processes store them: they change it only from the state before.
   Who puts a turn aside for a budget, and who decides about it, lock the budget's row first. So each sees what the other
   one has stored, and no turn waits for a decision that was made before.
-  Rows of past periods are deleted when a new one begins; forgetting a person deletes what they were written.
+  Rows of past periods are deleted when a new one begins, and by the budgets' own jobs; forgetting a person deletes
+  what they were written.
 """
 
 import json
@@ -73,7 +74,7 @@ def _locked(connection: sa.Connection, budget: BudgetRef, number: int, now: date
     find = sa.select(budget_day).where(_of(budget)).with_for_update()
     if (found := connection.execute(find).mappings().one_or_none()) is not None:
         return found
-    _delete_past(connection, now)
+    sweep(connection, now)
     where = {"whose": budget.whose, "subject": budget.id, "source": budget.source}
     new = {"day": budget.day, "account": budget.account, "turn": number, **where}
     defaults = {"extension": Extension.NONE, "person": "", "percent": 0, "told": False, "requested": False}
@@ -81,7 +82,7 @@ def _locked(connection: sa.Connection, budget: BudgetRef, number: int, now: date
     return connection.execute(find).mappings().one()
 
 
-def _delete_past(connection: sa.Connection, now: datetime) -> None:
+def sweep(connection: sa.Connection, now: datetime) -> None:
     past = sa.select(budget_day.c.id).where(budget_day.c.day < (now - KEPT).date())
     connection.execute(sa.delete(budget_message).where(budget_message.c.budget.in_(past)))
     connection.execute(sa.delete(budget_day).where(budget_day.c.id.in_(past)))
@@ -329,6 +330,7 @@ class SqlBudgetDays(SqlStore):
     """The port BudgetDays."""
 
     near = writes(near)
+    sweep = writes(sweep)
     of = reads(of)
     by_number = reads(by_number)
     question = reads(question)

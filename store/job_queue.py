@@ -57,6 +57,7 @@ _IS_WAITING: Final = and_(
 _IS_HELD: Final = and_(job.c.id == bindparam("held"), job.c.epoch == bindparam("held_epoch"), job.c.state == RUNNING)
 _NEW: Final = insert(job)
 _OF_WAITING: Final = update(job).where(_IS_WAITING)
+_SOONER: Final = _OF_WAITING.where(job.c.run_at > bindparam("before", type_=UtcDateTime))
 _CANCEL: Final = delete(job).where(_IS_WAITING)
 _OF_HELD: Final = update(job).where(_IS_HELD)
 _TAKE: Final = update(job).where(job.c.id == bindparam("chosen"))
@@ -146,6 +147,9 @@ class SqlJobs(SqlStore):
     async def postpone(self, job: Job, run_at: datetime) -> None:
         await self.database.write(postpone, job, run_at)
 
+    async def again(self, job: Job, run_at: datetime) -> None:
+        await self.database.write(again, job, run_at)
+
 
 def renew(connection: Connection, held: Job, lease_until: datetime) -> None:
     _write(connection, held, {"lease_until": lease_until})
@@ -183,6 +187,18 @@ def postpone(connection: Connection, held: Job, run_at: datetime) -> None:
     _write(connection, held, {"state": WAITING, "owner": None, "lease_until": None, "run_at": run_at})
 
 
+def again(connection: Connection, held: Job, run_at: datetime) -> None:
+    """Keep what was scheduled meanwhile: a plain `schedule` would delay it."""
+    if payload_of(connection, held) is None:
+        raise _lost(held)
+    its = {"its_kind": held.kind, "its_key": held.key}
+    if connection.execute(_WAITS, its).first() is not None:
+        connection.execute(_SOONER, {**its, "before": run_at, "run_at": run_at})
+        return
+    values = {"payload": held.payload, "person": held.person, "conversation": held.conversation}
+    connection.execute(_NEW, {"kind": held.kind, "key": held.key, "run_at": run_at, **values})
+
+
 def _which(held: Job) -> dict[str, Any]:
     return {"held": held.id, "held_epoch": held.epoch}
 
@@ -194,4 +210,8 @@ def _write(connection: Connection, held: Job, values: Mapping[str, Any]) -> None
 
 def _expect_one(changed: int, held: Job) -> None:
     if changed != 1:
-        raise LeaseLost(f"Job {held.id} ({held.kind}) is no longer held by {held.owner}.")
+        raise _lost(held)
+
+
+def _lost(held: Job) -> LeaseLost:
+    return LeaseLost(f"Job {held.id} ({held.kind}) is no longer held by {held.owner}.")

@@ -20,6 +20,10 @@ class BudgetDays(Protocol):
         """
         ...
 
+    async def sweep(self, now: datetime, /) -> None:
+        """Delete the rows of periods that are over for longer than KEPT."""
+        ...
+
     async def of(self, budgets: Collection[BudgetRef]) -> Sequence[BudgetDay]:
         """Return the rows of these budgets."""
         ...

@@ -48,6 +48,12 @@ class Jobs(Protocol):
         """Try again later. If a newer job of its kind and key waits already, that one replaces both."""
         ...
 
+    async def again(self, job: Job, run_at: datetime) -> None:
+        """Let a job that runs run once more, after it has finished. If a newer one of its kind and key waits already,
+        that one stays, and runs at the earlier of both times.
+        """
+        ...
+
     def on_due(self, kind: str, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when this process has added a job of this kind that someone waits for: others are found by
         looking now and then. Returns what ends that.

@@ -229,10 +229,12 @@ class ExtensionService:
                 failures.append(error)
         for failure in failures:
             log.warning("someone could not be written about a budget: %s", failure)
+        if is_over:
+            await self.days.sweep(now)
         if failures and not is_over:
-            await self.jobs.schedule(BUDGET, job.key, "", now + AGAIN)
-        elif day.extension is Extension.ASKED and not is_over:  # then it shows that the day is over
-            await self.jobs.schedule(BUDGET, job.key, "", midnight(now))
+            await self.jobs.again(job, now + AGAIN)
+        else:  # then a request shows that the day is over, and some days later the row is deleted
+            await self.jobs.again(job, midnight(now))
 
     async def _address_warning(self, day: BudgetDay, _: datetime) -> None:
         """Store who is warned, once. Raises CogencyError if they are not known now."""

@@ -23,7 +23,6 @@ from typing import Final
 
 from agent.approvers import Approvers
 from agent.consents import (
-    APPROVAL,
     MAX_APPROVERS,
     MAX_REASON_CHARS,
     REMIND_BEFORE,
@@ -213,7 +212,7 @@ class ApproverService:
         for approval in approvals:
             platform = self.platforms.get(approval.question.source)
             if platform is None:
-                await self._again(job, now + timedelta(seconds=AWAY_S))
+                await self.jobs.again(job, now + timedelta(seconds=AWAY_S))
                 return
             for each in approval.people:
                 try:
@@ -223,12 +222,9 @@ class ApproverService:
         if any(approval.call is not None for approval in approvals):
             for failure in failures:  # it is tried again with the next look
                 log.warning("turn %s: an approver could not be served: %s", job.key, failure)
-            await self._again(job, now + timedelta(seconds=CHECK_S))
+            await self.jobs.again(job, now + timedelta(seconds=CHECK_S))
         elif failures:
             raise failures[0]
-
-    async def _again(self, job: Job, at: datetime) -> None:
-        await self.jobs.schedule(APPROVAL, job.key, job.payload, at)
 
     async def _serve(self, platform: ApproverPlatform, approval: Approval, asked: AskedApprover, now: datetime) -> None:
         is_sent = bool(asked.pages) and asked.pages != SENDING
@@ -305,7 +301,7 @@ class ApproverService:
         source, person, name = json.loads(job.payload)
         platform = self.platforms.get(source)
         if platform is None:
-            await self._again(job, self.clock.now() + timedelta(seconds=AWAY_S))
+            await self.jobs.again(job, self.clock.now() + timedelta(seconds=AWAY_S))
             return
         for page in await platform.find(person, f"{ALLOW} {name}"):
             shown = ShownPage(source, "", page)

@@ -45,6 +45,29 @@ async def test_the_one_whose_time_came_first_goes_first(store: Store) -> None:
     assert await none_due(store, 3)
 
 
+async def test_a_job_that_is_to_run_again_delays_none_that_was_added_while_it_ran(store: Store) -> None:
+    await store.jobs.schedule("learn", "ann", "first", START, person="ann", conversation="thread")
+    job = await next_job(store)
+    await store.jobs.again(job, START + 9 * MINUTE)
+    await store.jobs.schedule("learn", "ann", "meanwhile", START + 2 * MINUTE)
+    await store.jobs.again(job, START + 9 * MINUTE)
+    await store.jobs.finish(job)
+    assert (await next_job(store, 2)).payload == "meanwhile"
+
+
+async def test_a_job_runs_again_at_its_time_as_it_was_and_at_the_earlier_of_two_times(store: Store) -> None:
+    await store.jobs.schedule("learn", "ann", "first", START, person="ann", conversation="thread")
+    job = await next_job(store)
+    await store.jobs.again(job, START + 9 * MINUTE)
+    await store.jobs.again(job, START + MINUTE)
+    await store.jobs.finish(job)
+    assert await none_due(store)
+    then = await next_job(store, 1)
+    assert (then.payload, then.person, then.conversation, then.attempts) == ("first", "ann", "thread", 1)
+    with pytest.raises(LeaseLost):
+        await store.jobs.again(job, START)
+
+
 async def test_only_the_kinds_asked_for_are_claimed(store: Store) -> None:
     await store.jobs.schedule("remind", "ann", "", START)
     assert await none_due(store)

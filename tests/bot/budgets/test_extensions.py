@@ -103,6 +103,22 @@ async def test_the_operator_is_asked_and_ann_is_warned_and_nobody_else_reads_of_
     assert office.shown_to(MIA) == []
 
 
+async def test_after_two_days_nothing_is_stored_of_it_also_if_no_other_budget_is_noticed() -> None:
+    office = Office()
+    number = await office.reached()
+    await office.work()
+    for _ in range(2):
+        await office.clock.advance(86_400)
+        await office.work()
+        assert await office.store.budget_days.by_number(number) is not None
+    await office.clock.advance(86_400)
+    await office.work()
+    assert await office.store.budget_days.by_number(number) is None
+    await office.clock.advance(86_400)
+    await office.work()
+    assert await office.store.jobs.claim(frozenset({BUDGET}), "worker", office.clock.now(), LEASE) is None
+
+
 async def test_a_process_that_is_killed_while_it_sends_sends_nothing_twice() -> None:
     office = Office()
     await office.reached()

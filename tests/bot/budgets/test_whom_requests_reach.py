@@ -10,7 +10,6 @@ from agent.approvers import CHANNEL_MANAGER, Approvers
 from agent.budget_days import BUDGET, BudgetPause, BudgetRef, Decided, Extension
 from agent.errors import Refused
 from agent.incoming import Incoming
-from agent.jobs import Job
 from agent.memory.audience import GroupAudience, PersonAudience, Place
 from agent.memory.forgetting_plans import Everything
 from bot.budgets import texts as budgets_texts
@@ -21,7 +20,7 @@ from bot.chat.approvers import Approver
 from tests.contracts.steps import claimed
 from tests.fakes.approver_platform import FakeApproverPlatform
 from tests.fakes.clock import FakeClock
-from tests.fakes.incoming import said
+from tests.fakes.incoming import LEASE, said
 from tests.fakes.store import store_in_memory
 
 BOSS = "test:boss"
@@ -82,8 +81,11 @@ class Office:
         return day.number
 
     async def run(self) -> Mapping[str, str]:
-        """Run the job; return what was sent to whom."""
-        await self.service.run(Job(1, 1, "worker", BUDGET, str(await self.number()), "", self.clock.now()))
+        """Run the job, which is due; return what was sent to whom."""
+        job = await self.store.jobs.claim(frozenset({BUDGET}), "worker", self.clock.now(), LEASE)
+        assert job is not None
+        await self.service.run(job)
+        await self.store.jobs.finish(job)
         return {person: panel.text for person, panel in self.platform.shown.values()}
 
     async def extension(self) -> Extension:
