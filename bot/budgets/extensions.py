@@ -406,7 +406,7 @@ class ExtensionService:
     # What they read
 
     async def _name(self, day: BudgetDay, reader: str) -> str:
-        """Return whose budget it is, as the subject of a sentence for this person; "" for whoever reads a channel."""
+        """Return whose budget it is, as the subject of a sentence for this person; "" for the readers of a channel."""
         budget = day.budget
         if budget.whose is Whose.PERSON:
             if reader and reader in await self.allowances.accounts_of(budget.id):

@@ -1,7 +1,7 @@
 """Posts of forums as a help desk: solved ones, and those that nobody has answered.
 
 Rules
-  A post is marked as solved by a tag of its forum, so its state is the platform's, whoever changes it there.
+  A post is marked as solved by a tag of its forum, so its state is the platform's, no matter who changes it there.
   The tag is set when the author says so, and removed when they write on; the platform is asked at that moment who may.
   Only the managers of a forum see which posts are unanswered, and only as far as they read it themselves.
   What the author wrote is a job of its own, so that a post is opened again also after a restart.

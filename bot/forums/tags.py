@@ -11,7 +11,7 @@ from bot.forums import texts
 
 MAX_TAGS: Final = 5  # Discord's limit of tags of one post
 
-# Names of the tag, the most common ones first. A choice of the channel's managers goes before them.
+# Names of the tag, the most common ones first. A choice of the channel's managers takes precedence.
 NAMES: Final = (
     *("solved", "resolved", "answered", "fixed"),
     *("gelöst", "beantwortet", "résolu", "résolue", "répondu", "resuelto", "solucionado", "resolvido", "respondido"),

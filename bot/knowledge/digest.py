@@ -1,4 +1,4 @@
-"""Once a week, tells the managers of a channel how much was not answered there.
+"""Once a week, lets the managers of a channel know how much was not answered there.
 
 Rules
   A message has counts and a link, and no words: what it counts can be forgotten after it was sent.

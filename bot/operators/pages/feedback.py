@@ -1,7 +1,8 @@
 """The page about ratings of answers: counts of all, and what people shared with the operators.
 
-Rule: its list is the view of operators (`agent.feedback.SharedFeedback`), whoever looks at the page. It is the only
-page that shows words, because people chose to share them. States are changed in the chat, where it is known by whom.
+Rule: its list is the view of operators (`agent.feedback.SharedFeedback`), no matter who looks at the page. It is the
+only page that shows words, because people chose to share them. States are changed in the chat, where it is known by
+whom.
 """
 
 from collections.abc import Mapping
