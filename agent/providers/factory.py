@@ -5,6 +5,7 @@ from typing import Protocol
 
 from agent.ports.model import Provider
 from agent.providers.catalog import Endpoint, Mode, ToolsForm, is_small, reasons
+from agent.providers.credentials import Key
 from agent.providers.dialect import Dialect, FallbackDialect
 from agent.providers.replay import ProviderWorld, ReplayProvider, ServedModel
 from agent.providers.socket_session import SocketLimits, SocketProvider
@@ -22,7 +23,7 @@ class OpenedProvider(Provider, Protocol):
 
 
 def open_provider(
-    endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, mode: Mode, form: ToolsForm = ToolsForm.TEXT
+    endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, mode: Mode, form: ToolsForm = ToolsForm.TEXT
 ) -> OpenedProvider:
     """Open a model of a service, with the protocol that both support."""
     match endpoint.name:
@@ -42,19 +43,19 @@ def open_provider(
 
 
 def open_chat(
-    endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, form: ToolsForm = ToolsForm.TEXT
+    endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, form: ToolsForm = ToolsForm.TEXT
 ) -> ReplayProvider:
     dialect = replace(_chat(endpoint, model), native=form is ToolsForm.NATIVE)
     return replaying(endpoint, model, dialect, key, world)
 
 
-def open_messages(endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld) -> ReplayProvider:
+def open_messages(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> ReplayProvider:
     """A model of Anthropic, or of a server with its Messages API. The base URL ends before "/messages"."""
     return replaying(endpoint, model, MessagesDialect(model), key, world)
 
 
 def open_responses(
-    endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, limits: SocketLimits | None = None
+    endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, limits: SocketLimits | None = None
 ) -> ResponsesProvider:
     """A model of a service with the Responses API over WebSocket. The base URL ends before "/responses"."""
     http = open_responses_http(endpoint, model, key, world)
@@ -62,41 +63,37 @@ def open_responses(
     return ResponsesProvider(ServedModel(endpoint, model, key, world), dialect, http, limits or SocketLimits())
 
 
-def open_responses_http(endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld) -> ReplayProvider:
+def open_responses_http(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> ReplayProvider:
     """The same in replay mode, over HTTP only; a server without Responses is asked by Chat Completions."""
     dialect = FallbackDialect(ResponsesDialect(model, endpoint.name), _chat(endpoint, model))
     return replaying(endpoint, model, dialect, key, world)
 
 
-def open_gemini(endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld) -> ReplayProvider:
+def open_gemini(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> ReplayProvider:
     """A model of Gemini, by generateContent. The base URL ends before "/models"."""
     return replaying(endpoint, model, GeminiDialect(model), key, world)
 
 
-def open_interactions(endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld) -> InteractionsProvider:
+def open_interactions(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> InteractionsProvider:
     """A model of Gemini, by Interactions, which store each turn while it runs. The base URL ends before "/models"."""
     return InteractionsProvider(ServedModel(endpoint, model, key, world))
 
 
 def open_realtime(
-    endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, mode: Mode = Mode.AUTO
+    endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, mode: Mode = Mode.AUTO
 ) -> SocketProvider:
     """A model of OpenAI Realtime, in text. The base URL ends before "/realtime"."""
     served = ServedModel(endpoint, model, key, world)
     return SocketProvider(served, RealtimeDialect(model), resumes=mode is not Mode.REPLAY)
 
 
-def open_live(
-    endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, mode: Mode = Mode.AUTO
-) -> SocketProvider:
+def open_live(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, mode: Mode = Mode.AUTO) -> SocketProvider:
     """A model of Gemini Live. The base URL is the root of the service."""
     dialect = LiveDialect(model, spoken=not can_write(model))
     return SocketProvider(ServedModel(endpoint, model, key, world), dialect, resumes=mode is not Mode.REPLAY)
 
 
-def replaying(
-    endpoint: Endpoint, model: str, dialect: Dialect, key: str | None, world: ProviderWorld
-) -> ReplayProvider:
+def replaying(endpoint: Endpoint, model: str, dialect: Dialect, key: Key, world: ProviderWorld) -> ReplayProvider:
     return ReplayProvider(ServedModel(endpoint, model, key, world), dialect)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from typing import Protocol, TypeAlias
 
 from agent import texts
 from agent.certificates import certificate_sentence
@@ -44,6 +45,8 @@ class FaultKind(StrEnum):
     """The response is not an answer of a model."""
     ANSWERED = "answered"
     """The service reported an error, by status or by an error object in the stream."""
+    NO_CREDENTIALS = "no_credentials"
+    """Nothing was sent, because there are no credentials now; `message` is the sentence that says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Fault:
     """A failed request. `status` is the HTTP status, or the one that an error object implies; 0 if there is none.
 
     `retry_after_s` and `should_retry` are what the service asked for, or None. `waited_s`: how long no data came.
+    `renewed`: the credentials were refused, and there are others now, with which the request is sent again at once.
     """
 
     kind: FaultKind
@@ -61,6 +65,7 @@ class Fault:
     retry_after_s: float | None = None
     should_retry: bool | None = None
     waited_s: float = 0.0
+    renewed: bool = False
 
     @property
     def bad_request(self) -> bool:
@@ -268,8 +273,19 @@ def _retry_delay_s(detail: Mapping[str, object]) -> float | None:
 LARGE_PROMPT_CHARS = 4_000
 
 
+class HidingCredentials(Protocol):
+    """Credentials that are no fixed key: see `agent.providers.credentials`."""
+
+    def hide(self, text: str) -> str:
+        """Return a service's text without their secrets."""
+        ...
+
+
+AnyKey: TypeAlias = str | HidingCredentials | None
+
+
 def provider_error(
-    fault: Fault, endpoint: Endpoint, model: str, key: str | None, *, begun: bool, prompt_chars: int = 0
+    fault: Fault, endpoint: Endpoint, model: str, key: AnyKey, *, begun: bool, prompt_chars: int = 0
 ) -> ProviderError:
     """Return the error to raise: StreamBroken if the answer had begun, else refused, unavailable or silent.
 
@@ -302,11 +318,13 @@ def provider_error(
                 texts.NO_STREAM.format(address=endpoint.address, setting=_setting(endpoint)),
                 person=texts.ASK_OPERATOR,
             )
+        case FaultKind.NO_CREDENTIALS:
+            return ProviderUnavailable(fault.message, person=texts.ASK_OPERATOR)
         case FaultKind.ANSWERED:
             return _service_error(fault, endpoint, model, key, prompt_chars)
 
 
-def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None, prompt_chars: int) -> ProviderError:
+def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: AnyKey, prompt_chars: int) -> ProviderError:
     label, status = endpoint.label, fault.status
     if (misconfiguration := _configuration_error(fault, endpoint, model, key)) is not None:
         return ProviderRefused(misconfiguration, person=texts.ASK_OPERATOR)
@@ -326,7 +344,7 @@ def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None
     return ProviderRefused(refused, quoted=quoted, person=texts.QUESTION_REFUSED)
 
 
-def _configuration_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> str | None:
+def _configuration_error(fault: Fault, endpoint: Endpoint, model: str, key: AnyKey) -> str | None:
     """Return the sentence for a fault that the operator has to correct, or None for other faults."""
     label, status = endpoint.label, fault.status
     setting = endpoint.key_setting or "COGENCY_MODEL"
@@ -372,7 +390,14 @@ def _why(fault: Fault) -> str:
             return f", because nothing more came{_seconds(fault)}"
         case FaultKind.ANSWERED:
             return f" with an error ({fault.status})"
-        case FaultKind.CUT | FaultKind.UNREACHABLE | FaultKind.UNTRUSTED | FaultKind.EMPTY | FaultKind.UNREADABLE:
+        case (
+            FaultKind.CUT
+            | FaultKind.UNREACHABLE
+            | FaultKind.UNTRUSTED
+            | FaultKind.EMPTY
+            | FaultKind.UNREADABLE
+            | FaultKind.NO_CREDENTIALS
+        ):
             return ""
 
 
@@ -384,10 +409,10 @@ def _later(fault: Fault) -> str:
     return f" in {fault.retry_after_s:.0f} s" if fault.retry_after_s and fault.retry_after_s >= 1 else " in a moment"
 
 
-def _quoted(fault: Fault, key: str | None) -> str:
+def _quoted(fault: Fault, key: AnyKey) -> str:
     words = " ".join(fault.message.split())
     if key:
-        words = words.replace(key, "…")
+        words = words.replace(key, "…") if isinstance(key, str) else key.hide(words)
     quote = words[:QUOTE_CHARS].rstrip(" .")
     return f"{quote}…" if len(words) > QUOTE_CHARS else quote
 
@@ -437,7 +462,7 @@ def _is_retryable(fault: Fault) -> bool:
             return fault.should_retry is True
         case FaultKind.EMPTY:
             return True  # the reply is over, so nothing works on the question any more
-        case FaultKind.UNTRUSTED | FaultKind.SLOW | FaultKind.CUT | FaultKind.UNREADABLE:
+        case FaultKind.UNTRUSTED | FaultKind.SLOW | FaultKind.CUT | FaultKind.UNREADABLE | FaultKind.NO_CREDENTIALS:
             return False
 
 

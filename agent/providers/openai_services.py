@@ -17,6 +17,7 @@ from agent.errors import ProviderError
 from agent.messages import ModelCall, Usage, estimate_tokens
 from agent.ports.transcription import Transcript
 from agent.providers.catalog import Endpoint
+from agent.providers.credentials import CredentialsUnavailable, Key, OutgoingRequest, authorise
 from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
 from agent.providers.http_client import Http, TransportError, Unreachable, Untrusted
 from agent.providers.wire import as_count, as_list, as_object, as_text, parse_json
@@ -38,7 +39,7 @@ _ENDING: Final = re.compile(r"\.([a-z0-9]{2,5})$")
 
 class _HttpService:
     def __init__(
-        self, endpoint: Endpoint, model: str, key: str | None, http: Http | None = None, timeout_s: float | None = None
+        self, endpoint: Endpoint, model: str, key: Key, http: Http | None = None, timeout_s: float | None = None
     ) -> None:
         self.name = f"{endpoint.name}:{model}"
         self.is_local = endpoint.is_local
@@ -52,11 +53,16 @@ class _HttpService:
         await self._http.aclose()
 
     async def _post(self, path: str, content_type: str, request: bytes, timeout_s: float) -> bytes:
-        headers = {"content-type": content_type, **self._endpoint.authorisation(self._key)}
+        headers = {"content-type": content_type}
         url, limit_s = f"{self._endpoint.base_url}{path}", self._timeout_s or timeout_s
+        outgoing = OutgoingRequest("POST", url, headers, request)
         try:
-            async with asyncio.timeout(limit_s), self._http.request("POST", url, headers, request) as reply:
-                body = await reply.read()
+            async with asyncio.timeout(limit_s):
+                headers |= await authorise(self._endpoint, self._key, outgoing)
+                async with self._http.request("POST", url, headers, request) as reply:
+                    body = await reply.read()
+        except CredentialsUnavailable as error:
+            raise self._error(Fault(FaultKind.NO_CREDENTIALS, message=str(error))) from None
         except TimeoutError:
             raise self._error(Fault(FaultKind.SLOW, waited_s=limit_s)) from None
         except Untrusted as error:

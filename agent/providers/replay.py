@@ -29,11 +29,14 @@ from agent.ports.model import (
 )
 from agent.providers import faults
 from agent.providers.catalog import Endpoint
+from agent.providers.credentials import CredentialsUnavailable, Key, OutgoingRequest, authorise
 from agent.providers.dialect import AnswerReader, Dialect
 from agent.providers.http_client import Http, Reply, TransportError, Unreachable, Untrusted, event_data
 from agent.providers.wire import describe_pictures, torn
 
 Result = TypeVar("Result")
+
+MAX_RENEWALS = 32  # Of the credentials of one question: as many as the keys of any pool
 
 
 class IdleTimeout:
@@ -120,7 +123,7 @@ class ServedModel:
 
     endpoint: Endpoint
     model: str
-    key: str | None
+    key: Key
     world: ProviderWorld
 
     def __repr__(self) -> str:
@@ -132,6 +135,18 @@ class ServedModel:
 
     def error(self, fault: faults.Fault, *, begun: bool, prompt_chars: int = 0) -> ProviderError:
         return faults.provider_error(fault, self.endpoint, self.model, self.key, begun=begun, prompt_chars=prompt_chars)
+
+    async def authorise(self, request: OutgoingRequest) -> dict[str, str]:
+        """Return the headers that authorize a request. Raises AttemptFailed if there are no credentials now."""
+        try:
+            return await authorise(self.endpoint, self.key, request)
+        except CredentialsUnavailable as error:
+            raise AttemptFailed(faults.Fault(faults.FaultKind.NO_CREDENTIALS, message=str(error))) from None
+
+    def failure(self, fault: faults.Fault, sent: Mapping[str, str]) -> AttemptFailed:
+        """Return the error for a request that was sent with these headers, before anything of the answer came."""
+        is_renewed = self.key is not None and not isinstance(self.key, str) and self.key.refused(sent, fault)
+        return AttemptFailed(replace(fault, renewed=True) if is_renewed else fault)
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> faults.Fault:
         fault = faults.read_fault(status, body)
@@ -156,10 +171,10 @@ class ServedModel:
     ) -> AsyncGenerator[ProviderEvent, None]:
         """Yield the events of the first successful attempt. Raises ProviderError, each with a sentence for people.
 
-        An attempt that failed before its first event is retried at once if `adapt` removed the cause, else after the
-        delay of the retry policy. After the first event there is no retry.
+        An attempt that failed before its first event is retried at once if its credentials were renewed, or `adapt`
+        removed the cause, else after the delay of the retry policy. After the first event there is no retry.
         """
-        retries, waited_s = 0, 0.0
+        retries, waited_s, renewals = 0, 0.0, 0
         while True:
             begun = False
             try:
@@ -176,6 +191,9 @@ class ServedModel:
                 return
             if begun:
                 raise self.error(fault, begun=True)
+            if fault.renewed and renewals < MAX_RENEWALS:
+                renewals += 1
+                continue
             if adapt(fault):
                 continue
             delay_s = self.world.retry.delay_s(fault, retries, waited_s, self.world.chance())
@@ -260,18 +278,14 @@ class ReplayProvider(ServedProvider):
         reader = self._dialect.reader()
         usage_counter = UsageCounter()
         is_torn = False
-        endpoint = self._served.endpoint
-        headers = {
-            "content-type": "application/json",
-            "accept": "text/event-stream",
-            **request.headers,
-            **endpoint.authorisation(self._served.key),
-        }
+        url = f"{self._served.endpoint.base_url}{request.path}"
+        headers = {"content-type": "application/json", "accept": "text/event-stream", **request.headers}
+        headers |= await self._served.authorise(OutgoingRequest("POST", url, headers, request.body))
         try:
-            url = f"{endpoint.base_url}{request.path}"
             async with self._http.request("POST", url, headers, request.body) as reply:
                 if reply.status != 200:
-                    raise AttemptFailed(self._served.refusal(reply.status, reply.headers, await reply.read()))
+                    fault = self._served.refusal(reply.status, reply.headers, await reply.read())
+                    raise self._served.failure(fault, headers)
                 async with aclosing(self._data(reply, reader)) as data:
                     async for piece in data:
                         ended, ignored = reader.finished, reader.ignored
@@ -279,7 +293,7 @@ class ReplayProvider(ServedProvider):
                             if isinstance(event, faults.Fault):
                                 if ended:
                                     break  # the answer is there already
-                                raise AttemptFailed(event)
+                                raise self._served.failure(event, headers)
                             usage_counter.add(event)
                             yield event
                         is_torn |= reader.ignored > ignored and not ended and torn(piece)

@@ -10,7 +10,7 @@ Rules.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Self
@@ -24,6 +24,7 @@ from agent.messages import Message
 from agent.ports.clock import Clock
 from agent.ports.model import CallOptions, Capabilities, ProviderEvent
 from agent.providers import faults
+from agent.providers.credentials import OutgoingRequest
 from agent.providers.http_client import Disconnected, TransportError, Unreachable, unreachable
 from agent.providers.replay import AttemptFailed, Question, ServedModel, ServedProvider, UsageCounter, with_timeouts
 from agent.providers.socket_dialect import SocketDialect
@@ -152,10 +153,17 @@ class SocketPool:
     """
 
     def __init__(
-        self, url: str, headers: Mapping[str, str], clock: Clock, limits: SocketLimits, *, proxies: bool
+        self,
+        url: str,
+        authorise: Callable[[OutgoingRequest], Awaitable[Mapping[str, str]]],
+        clock: Clock,
+        limits: SocketLimits,
+        *,
+        proxies: bool,
     ) -> None:
+        """`authorise` returns the headers for each new handshake. `acquire` raises its errors."""
         self._url = url
-        self._headers = headers
+        self._authorise = authorise
         self._clock = clock
         self._limits = limits
         self._proxies = proxies
@@ -215,7 +223,8 @@ class SocketPool:
         self._in_use += 1
         pooled: PooledSocket | None = None
         try:
-            socket = await Socket.open(self._url, self._headers, proxies=self._proxies)
+            headers = await self._authorise(OutgoingRequest("GET", self._url))
+            socket = await Socket.open(self._url, headers, proxies=self._proxies)
             pooled = PooledSocket(socket, self._clock.monotonic())
         except (HandshakeRefused, Unreachable):
             self.refused()
@@ -341,10 +350,12 @@ class SocketSession:
     async def _connect(self) -> Socket:
         endpoint = self._served.endpoint
         url = socket_url(endpoint.base_url) + self._dialect.path
+        headers = await self._served.authorise(OutgoingRequest("GET", url))
         try:
-            return await Socket.open(url, endpoint.authorisation(self._served.key), proxies=not endpoint.is_local)
+            return await Socket.open(url, headers, proxies=not endpoint.is_local)
         except HandshakeRefused as refused:
-            raise AttemptFailed(self._served.refusal(refused.status, refused.headers, refused.body)) from None
+            fault = self._served.refusal(refused.status, refused.headers, refused.body)
+            raise self._served.failure(fault, headers) from None
         except Unreachable as error:
             raise AttemptFailed(self._served.unreachable(error)) from None
 

@@ -34,10 +34,11 @@ from agent.ports.model import (
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
 from agent.providers.catalog import reasons
+from agent.providers.credentials import OutgoingRequest
 from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, FaultKind, read_error
 from agent.providers.http_client import Http, TransportError
-from agent.providers.replay import ReplayProvider, ServedModel, ServedProvider
+from agent.providers.replay import AttemptFailed, ReplayProvider, ServedModel, ServedProvider
 from agent.providers.resume_chain import ResumeChain, chain_after
 from agent.providers.wire_gemini import IMAGE_TYPES, refuses_thinking, stopped_inside
 
@@ -287,11 +288,12 @@ class InteractionsProvider(ServedProvider):
     async def _forget(self, interaction: str, gate: asyncio.Semaphore) -> bool:
         endpoint = self._served.endpoint
         url = f"{endpoint.base_url}/interactions/{quote(interaction, safe='')}"
-        headers = endpoint.authorisation(self._served.key)
         try:
-            async with gate, asyncio.timeout(DELETE_TIMEOUT_S), self._http.request("DELETE", url, headers) as reply:
-                return reply.status == 404 or 200 <= reply.status < 300
-        except (TransportError, TimeoutError):
+            async with gate, asyncio.timeout(DELETE_TIMEOUT_S):
+                headers = await self._served.authorise(OutgoingRequest("DELETE", url))
+                async with self._http.request("DELETE", url, headers) as reply:
+                    return reply.status == 404 or 200 <= reply.status < 300
+        except (TransportError, TimeoutError, AttemptFailed):
             return False
 
 

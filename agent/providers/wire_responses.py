@@ -396,11 +396,11 @@ class ResponsesProvider(replay.ServedProvider):
         self, served: replay.ServedModel, dialect: ResponsesDialect, http: replay.ReplayProvider, limits: SocketLimits
     ) -> None:
         endpoint = served.endpoint
-        url, headers = f"{socket_url(endpoint.base_url)}/responses", endpoint.authorisation(served.key)
+        url = f"{socket_url(endpoint.base_url)}/responses"
         super().__init__(served)
         self.served = served
         self.dialect = dialect
-        self.sockets = SocketPool(url, headers, served.world.clock, limits, proxies=not endpoint.is_local)
+        self.sockets = SocketPool(url, served.authorise, served.world.clock, limits, proxies=not endpoint.is_local)
         self.http = http
 
     @property
