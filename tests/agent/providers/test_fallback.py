@@ -1,15 +1,27 @@
 """Fallback: the next model answers if the first cannot, and only before the first event."""
 
+import asyncio
+import json
 from collections.abc import Sequence
 
 import pytest
 
-from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
+from agent.errors import ContextTooLong, ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
+from agent.events import ModelSwitched
 from agent.messages import Message, Role
 from agent.ports.model import CallOptions, ModelChanged, ProviderEvent, ResponseEnded, TokensArrived
+from agent.protocol.grammar import teach
+from agent.providers.catalog import VLLM, ToolsForm
+from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.fallback import COOLDOWN_S, FallbackProvider
 from agent.providers.scripted import ScriptedProvider
+from tests.contracts.model_world import Says
+from tests.fakes.anthropic_service import anthropic_world
 from tests.fakes.clock import FakeClock
+from tests.fakes.model_server import DONE, ModelServer, Reply, head, whole
+from tests.fakes.model_server import event as sent
+from tests.fakes.one_turn import CONTEXT, Echo, run_turn
+from tests.patience import PATIENCE_S
 
 QUESTION = (Message(Role.USER, "Hello?"),)
 DOWN = ProviderUnavailable("The first does not answer.")
@@ -90,3 +102,65 @@ async def test_within_a_turn_the_model_that_answered_goes_on() -> None:
     assert texts(later) == "three"
     assert isinstance(later[-1], ResponseEnded)
     assert first.open_streams == second.open_streams == 0
+
+
+@pytest.mark.parametrize("error", [DOWN, ProviderRefused("The key was deleted.")])
+async def test_a_model_that_fails_between_two_rounds_leaves_the_turn_to_the_next(error: ProviderError) -> None:
+    first, second = model("first", "one", error), model("second", "two", "three")
+    session = FallbackProvider([first, second], FakeClock()).connect(CallOptions())
+    assert texts([event async for event in session.answer(QUESTION)]) == "one"
+    events = [event async for event in session.answer(QUESTION)]
+    assert events[0] == ModelChanged("second", error.reason)
+    assert texts(events) == "two"
+    assert texts([event async for event in session.answer(QUESTION)]) == "three"
+    await session.close()
+    assert first.open_streams == second.open_streams == 0
+
+
+async def test_a_prompt_too_long_for_the_model_of_the_turn_is_not_sent_to_another() -> None:
+    first, second = model("first", "one", ContextTooLong("Too long.")), model("second", "two")
+    session = FallbackProvider([first, second], FakeClock()).connect(CallOptions())
+    assert texts([event async for event in session.answer(QUESTION)]) == "one"
+    with pytest.raises(ContextTooLong):
+        _ = [event async for event in session.answer(QUESTION)]
+    await session.close()
+    assert second.requests == []
+
+
+def called(form: ToolsForm) -> Reply:
+    """The first round of a server of Chat Completions: a call of the tool in this form."""
+    args = '{"text": "one"}'
+    if form is ToolsForm.NATIVE:
+        calls = [{"index": 0, "id": "c1", "type": "function", "function": {"name": "echo", "arguments": args}}]
+        delta: dict[str, object] = {"content": "I look.", "tool_calls": calls}
+    else:
+        delta = {"content": f'I look.\n<execute>[{{"name": "echo", "args": {args}}}]\n</execute>'}
+    return [head(), sent({"choices": [{"delta": delta, "finish_reason": "tool_calls"}]}), DONE]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [ToolsForm.TEXT, ToolsForm.NATIVE])
+async def test_another_vendor_goes_on_in_the_middle_of_a_turn_with_its_calls_and_results(form: ToolsForm) -> None:
+    down = whole(503, {"error": {"message": "overloaded"}})
+    context = (Message(Role.SYSTEM, f"{CONTEXT[0].text}\n\n{teach('echo')}"), *CONTEXT[1:])
+    async with (
+        asyncio.timeout(PATIENCE_S),
+        anthropic_world() as claude,
+        ModelServer([called(form), *[down] * 3]) as chat,
+    ):
+        claude.plan(Says(("It said one.",)))
+        clock = FakeClock()
+        first = open_chat(VLLM.at(chat.url), "m-1", None, ProviderWorld(clock, lambda: 0.0), form)
+        tool = Echo()
+        ran = await run_turn(FallbackProvider([first, claude.provider], clock), tool, context)
+        await first.aclose()
+        (request,) = claude.server.requests
+    assert tool.said == ["one"], "no tool runs twice"
+    assert ran.shown == "I look.\nIt said one."
+    assert [event.name for event in ran.events if isinstance(event, ModelSwitched)] == [claude.provider.name]
+    assert [call.model for call in ran.progress.calls] == ["vllm:m-1", claude.provider.name]
+    assert [len(step.results) for step in ran.progress.steps] == [1, 0]
+    said = json.dumps(request.json["messages"], ensure_ascii=False)
+    assert [message["role"] for message in json.loads(said)] == ["user", "assistant", "user"]
+    assert all(words in said for words in ("I look.", "echo", "Anna hears one")), said
+    assert "<execute>" in json.dumps(request.json["system"]), "the other model is taught the form that it writes"
