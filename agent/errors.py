@@ -23,6 +23,7 @@ Foreign errors (aiohttp, sqlalchemy, …) are translated once, in the adapter th
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 ADVICE: Final = "\n(For you, not for them: "  # Begins the part for the model alone, after the part that people may read
@@ -63,8 +64,21 @@ class FailureReason:
         return f"{self.sentence.removesuffix('.')}: {self.quoted}{'' if self.quoted.endswith(('.', '…')) else '.'}"
 
 
+class KeyTrouble(StrEnum):
+    """What is wrong with the key of a request. Another key of the same service may be accepted."""
+
+    REFUSED = "refused"
+    """The service does not know the key, or has disabled it."""
+    NO_CREDIT = "no_credit"
+    """Its account has no credit left."""
+    LIMITED = "limited"
+    """It sent too many requests: see `CogencyError.retry_after_s`."""
+
+
 class ProviderError(CogencyError):
-    """`str(error)` is the sentence for the log."""
+    """`str(error)` is the sentence for the log. `key_trouble`: what is wrong with the key; None for other causes."""
+
+    key_trouble: KeyTrouble | None = None
 
     def __init__(self, sentence: str, *, quoted: str = "", person: str = "") -> None:
         super().__init__(sentence)

@@ -17,6 +17,7 @@ Rules
 """
 
 import asyncio
+import logging
 import os
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
@@ -52,6 +53,7 @@ from agent.ports.tools import Tool, ToolEffect
 from agent.progress import Progress, decode, encode
 from agent.providers.catalog import ENDPOINTS, Mode
 from agent.providers.faults import RetryPolicy
+from agent.providers.keys import split_keys
 from agent.providers.rehearsal import RehearsalProvider
 from agent.state import SituationSummary
 from agent.toolbox.registry import UNASKED, FixedTools, Toolbox
@@ -61,6 +63,8 @@ from agent.tools.remember import RememberTool
 from agent.turn import Turn
 from agent.turn_records import Claim, Claiming, Closing
 from agent.turn_setup import asker_of, closed, loop_of
+
+log = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(seconds=60)
 POLL_S: Final = 0.2  # Between two checks whether another process has finished its answer in the same conversation
@@ -400,9 +404,15 @@ def _open_model(
     key = api_key or environ.get(endpoint.key_setting) or None
     if endpoint.key_required and key is None:
         raise SettingsError(texts.MODEL_KEY_MISSING.format(key=endpoint.key_setting, model=model))
-    from agent.providers.factory import ProviderWorld, open_provider  # noqa: PLC0415 -- a rehearsal needs no client
+    try:
+        keys = split_keys(key) if key else ()
+    except ValueError as problem:
+        raise SettingsError(f"{endpoint.key_setting if key != api_key else 'api_key'} {problem}.") from None
+    from agent.providers.factory import ProviderWorld, open_with_keys  # noqa: PLC0415 -- a rehearsal needs no client
+    from agent.providers.key_pool import KeyRing  # noqa: PLC0415 -- a rehearsal needs no client
     from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- a rehearsal needs no client
 
     world = ProviderWorld(clock, random.random, ModelTimeouts(180.0, 60.0), RetryPolicy(2))
-    opened = open_provider(endpoint, name, key, world, Mode.AUTO)
+    ring = KeyRing(endpoint, keys, clock, log.warning) if keys else None
+    opened = open_with_keys(endpoint, name, ring, world, Mode.AUTO)
     return opened, opened.aclose

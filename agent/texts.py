@@ -138,6 +138,20 @@ SERVER_PROBLEM = "{label} returned a server error ({status}). Please ask again{l
 REQUEST_REFUSED = "{label} refused the request ({status})."
 NO_CREDIT = "{label} reports that the account has no credit left. Check the account's plan and billing."
 KEY_REFUSED = "{label} refused the API key ({status}). Check {setting}."
+KEY_SET_ASIDE = (
+    "{label} refused API key {number} of {count} in {setting} ({end}). The bot uses the other keys, and tries this one "
+    "again in an hour. Replace it, or remove it from {setting}."
+)
+KEY_WITHOUT_CREDIT = (
+    "{label} reports that the account of API key {number} of {count} in {setting} ({end}) has no credit left. The bot "
+    "uses the other keys, and tries this one again in an hour. Check the account's plan and billing."
+)
+KEYS_REFUSED = "{label} refused all {count} API keys in {setting} ({ends}). Check {setting}."
+KEYS_LIMITED = (
+    "{label} is limiting requests for every usable API key in {setting}. The first can be used again in {span} ({time} "
+    "UTC)."
+)
+KEYS_LIMITED_PERSON = "{label} is limiting requests. Please ask again in {span}."
 NOT_PERMITTED = "{label} does not allow this ({status}). Check the permissions of the key in {setting}."
 NO_MEMORY = (
     "{label} does not have enough memory for the model “{model}”. Choose a smaller model, or start the server with a "
@@ -146,6 +160,13 @@ NO_MEMORY = (
 MODEL_UNKNOWN = "{label} does not know the model “{model}”: {fetch}set COGENCY_MODEL to another."
 NO_MODEL_SERVED = "There is no model at {address} ({status}). Check {setting}."
 KEY_NEEDED = "{label} requires an API key. Set {setting}."
+
+# What is wrong with a list of API keys: each continues the name of its setting
+
+KEY_CHARACTER = "contains a space or another character that keys cannot contain; copy it again, without quotes"
+KEY_EMPTY = "has an empty key. Write several keys with one comma between each, without a comma at the end"
+KEY_TWICE = "contains a key twice. Write each key once"
+TOO_MANY_KEYS = "contains more than {limit} keys. Remove those that you do not need"
 
 # Why something was not kept
 

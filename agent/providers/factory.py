@@ -1,12 +1,11 @@
 """Opens a provider for each kind of service, with its dialect and transport."""
 
 from dataclasses import replace
-from typing import Protocol
 
-from agent.ports.model import Provider
 from agent.providers.catalog import Endpoint, Mode, ToolsForm, is_small, reasons
 from agent.providers.credentials import Key
 from agent.providers.dialect import Dialect, FallbackDialect
+from agent.providers.key_pool import KeyPoolProvider, KeyRing, OpenedProvider
 from agent.providers.replay import ProviderWorld, ReplayProvider, ServedModel
 from agent.providers.socket_session import SocketLimits, SocketProvider
 from agent.providers.wire_chat import SMALL_MODELS_SAMPLING, SMALL_REASONERS_SAMPLING, ChatDialect
@@ -16,10 +15,6 @@ from agent.providers.wire_live import LiveDialect, can_write
 from agent.providers.wire_messages import MessagesDialect
 from agent.providers.wire_realtime import RealtimeDialect
 from agent.providers.wire_responses import ResponsesDialect, ResponsesProvider
-
-
-class OpenedProvider(Provider, Protocol):
-    async def aclose(self) -> None: ...
 
 
 def open_provider(
@@ -40,6 +35,23 @@ def open_provider(
         case _:
             return open_chat(endpoint, model, key, world, form)
     return opened(endpoint, model, key, world)
+
+
+def open_with_keys(
+    endpoint: Endpoint,
+    model: str,
+    ring: KeyRing | None,
+    world: ProviderWorld,
+    mode: Mode,
+    form: ToolsForm = ToolsForm.TEXT,
+) -> OpenedProvider:
+    """Open a model of a service that is asked with the keys of `ring`; None: without a key."""
+    if ring is None or len(ring.keys) == 1:
+        return open_provider(endpoint, model, ring.keys[0] if ring else None, world, mode, form)
+    # The pool itself waits if every key is limited, so no model waits while another key can answer.
+    each = replace(world, retry=replace(world.retry, waits_for_limits=False))
+    providers = [open_provider(endpoint, model, key, each, mode, form) for key in ring.keys]
+    return KeyPoolProvider(providers, ring, world.clock, world.retry)
 
 
 def open_chat(

@@ -18,6 +18,7 @@ from agent import texts
 from agent.certificates import certificate_sentence
 from agent.errors import (
     ContextTooLong,
+    KeyTrouble,
     ProviderError,
     ProviderRefused,
     ProviderSilent,
@@ -92,12 +93,23 @@ class Fault:
     @property
     def bad_key(self) -> bool:
         refused = self.bad_request and self.mentions("incorrect api key")
-        return self.status == 401 or self.code == "API_KEY_INVALID" or refused
+        disabled = self.status == 403 and _DISABLED_KEY.search(self.message[:SEARCHED_CHARS]) is not None
+        return self.status == 401 or self.code == "API_KEY_INVALID" or refused or disabled
 
     @property
     def no_credit(self) -> bool:
         words = f"{self.code} {self.message}".lower()
         return self.status == 402 or "insufficient_quota" in words or "credit balance" in words
+
+    @property
+    def key_trouble(self) -> KeyTrouble | None:
+        """What is wrong with the key that was sent; None if the fault has another cause."""
+        # In this order: services report an empty account with the status of a wrong key or of a limit.
+        if self.no_credit:
+            return KeyTrouble.NO_CREDIT
+        if self.bad_key:
+            return KeyTrouble.REFUSED
+        return KeyTrouble.LIMITED if self.status == 429 else None
 
     @property
     def of_free_tier(self) -> bool:
@@ -133,6 +145,10 @@ class Fault:
 
 
 SEARCHED_CHARS = 4_000  # A message is short; a server that repeats the whole prompt puts its reason first
+
+# What vendors say with a 403 of a key itself, and not of what it may do.
+_BAD = r"\b(?:not valid|invalid|incorrect|leaked|revoked|expired|disabled|deactivated|deleted|blocked)\b"
+_DISABLED_KEY = re.compile(rf"\bkey\b[^.;\n]{{0,60}}?{_BAD}|{_BAD}[^.;\n]{{0,30}}?\bkey\b", re.IGNORECASE)
 
 # What vendors and servers say of a prompt that is too long. They agree on no code and no status, but all of them name
 # the thing that is measured, and near it that it is too large. A limit on the answer (`max_tokens`) has other words.
@@ -291,6 +307,14 @@ def provider_error(
 
     `prompt_chars` is the length of the prompt: see `ContextTooLong.stated`.
     """
+    error = _error_of(fault, endpoint, model, key, begun=begun, prompt_chars=prompt_chars)
+    error.key_trouble, error.retry_after_s = fault.key_trouble, fault.retry_after_s or 0.0
+    return error
+
+
+def _error_of(
+    fault: Fault, endpoint: Endpoint, model: str, key: AnyKey, *, begun: bool, prompt_chars: int
+) -> ProviderError:
     if begun:
         return StreamBroken(texts.ANSWER_BROKE_OFF.format(label=endpoint.label, why=_why(fault)))
     match fault.kind:
@@ -437,6 +461,8 @@ class RetryPolicy:
     """After a longer delay a person prefers an error."""
     jitter: float = 0.25
     """The share of a delay that is random, so that many clients do not retry at the same time."""
+    waits_for_limits: bool = True
+    """Whether a rate limit is waited for. Not where another key can be used at once."""
 
     def delay_s(self, fault: Fault, retries: int, waited_s: float, chance: float) -> float | None:
         """Return the seconds until the next attempt, or None for no further one.
@@ -444,6 +470,8 @@ class RetryPolicy:
         `retries` and `waited_s` are the retries and the delays so far; `chance` is a random number in [0, 1).
         """
         if retries >= self.max_retries or not _is_retryable(fault):
+            return None
+        if fault.key_trouble is KeyTrouble.LIMITED and not self.waits_for_limits:
             return None
         delay = fault.retry_after_s
         if delay is None:

@@ -391,10 +391,13 @@ def _links(settings: Settings, store: Store) -> OperatorLinks | None:
 
 
 def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) -> list[str]:
-    """Return the lines of the health report about this process: version, models, store, unconnected platforms."""
+    """Return the lines of the health report about this process: version, models, store, unused keys, unconnected
+    platforms.
+    """
     return [
         app_texts.VERSION.format(version=version("cogency-bot"), models=models.sentence),
         app_texts.STORE.format(where=store.database.where),
+        *(app_texts.UNUSED_KEY.format(sentence=sentence) for sentence in models.keys_set_aside),
         *(f"**{platform_name(name)}**: not connected. {why}" for name, why in sorted(connections.troubles.items())),
     ]
 

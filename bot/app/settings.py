@@ -138,7 +138,8 @@ class Settings:
 
     def secrets(self) -> tuple[str, ...]:
         """Return all secrets that are set, as clear text, for code that must keep them out of its output."""
-        secrets = [value.reveal() for value in self.values().values() if isinstance(value, Secret)]
+        held = [value.reveal_all() for value in self.values().values() if isinstance(value, Secret)]
+        secrets = [secret for each in held for secret in each]
         others: list[str] = []
         with suppress(SettingsError):  # it is reported where the servers are needed
             others = [secret for server in mcp_file(self.mcp, self.mcp_variables).servers for secret in server.secrets]

@@ -5,6 +5,7 @@
 
 VERSION = "**Version**: {version}. {models}"
 STORE = "**Store**: {where}."
+UNUSED_KEY = "**API key**: {sentence}"
 
 
 ABOUT = ("Version", "Models", "Database")

@@ -6,10 +6,11 @@ answers, else rehearsal. The HTTP client is imported only when a server is conta
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from agent.certificates import certificate_sentence
 from agent.errors import ProviderUnavailable, SettingsError
@@ -25,6 +26,11 @@ from bot.models.forms import CheckedForms
 from bot.models.settings import ModelSettings
 from bot.settings.installation import typed_command
 from bot.settings.secret import Secret
+
+if TYPE_CHECKING:
+    from agent.providers.key_pool import KeyRing
+
+log = logging.getLogger(__name__)
 
 # For each vendor a model that answers well at a fair price (November 2026).
 DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
@@ -232,6 +238,29 @@ def read_context_size(body: bytes, model: str, *, is_by_name: bool = False) -> i
 NO_FORMS: Final = CheckedForms()
 
 
+class KeyRings:
+    """What is known of the keys of all services. Models of one service share it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rings: dict[tuple[str, Secret], KeyRing] = {}
+
+    def of(self, choice: ModelChoice) -> "KeyRing | None":
+        """Return the keys of a model; None if it has none."""
+        if choice.endpoint is None or choice.key is None:
+            return None
+        from agent.providers.key_pool import KeyRing  # noqa: PLC0415 -- see the module's docstring
+
+        name = (choice.endpoint.key_setting, choice.key)
+        if name not in self._rings:
+            self._rings[name] = KeyRing(choice.endpoint, choice.key.reveal_all(), self._clock, log.warning)
+        return self._rings[name]
+
+    def set_aside(self) -> list[str]:
+        """Return a sentence for each key that is set aside now."""
+        return [sentence for ring in self._rings.values() for sentence in ring.set_aside()]
+
+
 def open_model(
     choice: ModelChoice,
     settings: ModelSettings,
@@ -239,21 +268,22 @@ def open_model(
     clock: Clock,
     chance: Callable[[], float],
     checked: CheckedForms = NO_FORMS,
+    rings: KeyRings | None = None,
 ) -> ClosableProvider:
     """Open the provider of a choice. `chance` returns numbers in [0, 1), for the jitter of retries. `checked`: what is
-    known of the forms of models; a setting that names a form decides.
+    known of the forms of models; a setting that names a form decides. `rings`: what is known of the keys.
     """
     if choice.endpoint is None:
         return RehearsalProvider(NOTICE.replace(INIT, typed_command("init")), sleep=clock.sleep)
-    from agent.providers.factory import ProviderWorld, open_provider  # noqa: PLC0415 -- see the module's docstring
+    from agent.providers.factory import ProviderWorld, open_with_keys  # noqa: PLC0415 -- see the module's docstring
     from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- see the module's docstring
 
     timeouts = ModelTimeouts(settings.first_token_timeout_s, settings.next_token_timeout_s)
     world = ProviderWorld(clock, chance, timeouts, RetryPolicy(settings.provider_retries))
-    key = choice.key.reveal() if choice.key else None
+    ring = (rings or KeyRings(clock)).of(choice)
     form = settings.tools_form
     form = checked.form(choice.endpoint, choice.model) if form is ToolsForm.AUTO else form
-    return open_provider(choice.endpoint, choice.model, key, world, settings.mode, form)
+    return open_with_keys(choice.endpoint, choice.model, ring, world, settings.mode, form)
 
 
 def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = "") -> ModelChoice:

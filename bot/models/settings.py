@@ -180,33 +180,39 @@ class ModelSettings:
     """While no text has arrived: as many as the vendors' own clients make."""
     openai_api_key: Secret | None = secret_setting(
         "OPENAI_API_KEY",
+        parsers.keys,
         section=Section.KEYS,
-        description="The API key for OpenAI, or for a compatible server.",
+        description="The API key for OpenAI, or for a compatible server. Separate several keys with commas.",
     )
     anthropic_api_key: Secret | None = secret_setting(
         "ANTHROPIC_API_KEY",
+        parsers.keys,
         section=Section.KEYS,
-        description="The API key for Anthropic.",
+        description="The API key for Anthropic. Separate several keys with commas.",
     )
     gemini_api_key: Secret | None = secret_setting(
         "GEMINI_API_KEY",
+        parsers.keys,
         section=Section.KEYS,
-        description="The API key for Google Gemini.",
+        description="The API key for Google Gemini. Separate several keys with commas.",
     )
     openrouter_api_key: Secret | None = secret_setting(
         "OPENROUTER_API_KEY",
+        parsers.keys,
         section=Section.KEYS,
-        description="The API key for OpenRouter.",
+        description="The API key for OpenRouter. Separate several keys with commas.",
     )
     mistral_api_key: Secret | None = secret_setting(
         "MISTRAL_API_KEY",
+        parsers.keys,
         section=Section.KEYS,
-        description="The API key for Mistral.",
+        description="The API key for Mistral. Separate several keys with commas.",
     )
     xai_api_key: Secret | None = secret_setting(
         "XAI_API_KEY",
+        parsers.keys,
         section=Section.KEYS,
-        description="The API key for xAI.",
+        description="The API key for xAI. Separate several keys with commas.",
     )
     openai_base_url: str = setting(
         "OPENAI_BASE_URL",

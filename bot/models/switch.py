@@ -15,6 +15,7 @@ from bot.models import texts as models_texts
 from bot.models.choice import (
     NO_FORMS,
     ClosableProvider,
+    KeyRings,
     ModelChoice,
     choose_model,
     context_size,
@@ -67,6 +68,7 @@ class ModelSwitch:
         self._chance = chance
         self._choice = choice
         self._checked = NO_FORMS
+        self._rings = KeyRings(clock)
         self._sized_until: dict[str, float] = {}
         self._opened: dict[str, ClosableProvider] = {}
         self._providers: dict[tuple[str, ...], Provider] = {}  # By the names of the model and its fallbacks
@@ -116,6 +118,11 @@ class ModelSwitch:
         provider = self._open(self._choice)
         warning = provider.warning if isinstance(provider, WarningProvider) else ""
         return f"{self._choice.line}. {warning}" if warning else self._choice.line
+
+    @property
+    def keys_set_aside(self) -> list[str]:
+        """A sentence for each key that this process does not use now, because its service refuses it."""
+        return self._rings.set_aside()
 
     @property
     def advice(self) -> str:
@@ -237,7 +244,12 @@ class ModelSwitch:
     def _open(self, choice: ModelChoice) -> ClosableProvider:
         if choice.name not in self._opened:
             self._opened[choice.name] = open_model(
-                choice, self._settings, clock=self._clock, chance=self._chance, checked=self._checked
+                choice,
+                self._settings,
+                clock=self._clock,
+                chance=self._chance,
+                checked=self._checked,
+                rings=self._rings,
             )
         return self._opened[choice.name]
 

@@ -11,7 +11,9 @@ from enum import StrEnum
 from typing import Final, TypeVar, cast
 from urllib.parse import SplitResult, urlsplit
 
-from bot.settings.secret import Secret
+from agent.providers.keys import split_keys
+from agent.texts import KEY_CHARACTER
+from bot.settings.secret import Secret, SecretList
 
 # A channel with its platform, and with its workspace where there may be several: "slack:T0123:C0123".
 CHANNEL: Final = re.compile(r"(slack:(?:[TE][A-Z0-9]{2,20}:)?[CG][A-Z0-9]{2,20}|discord:\d{1,20})", re.ASCII)
@@ -138,15 +140,19 @@ def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:
         if not value.startswith(prefix):
             raise ValueError(f'must start with "{prefix}": {where}')
         if not value.isascii() or not value.isprintable() or " " in value:
-            raise ValueError(
-                "contains a space or another character that keys cannot contain; copy it again, without quotes"
-            )
+            raise ValueError(KEY_CHARACTER)
         return Secret(value)
 
     return read
 
 
 key = secret()
+
+
+def keys(value: str) -> Secret:
+    """Parse one key, or several that are separated by commas or line breaks."""
+    first, *others = split_keys(value)
+    return SecretList((first, *others)) if others else Secret(first)
 
 
 def whole(minimum: int, maximum: int) -> Callable[[str], int]:

@@ -39,6 +39,7 @@ class Gone(Exception):
 class OpenAiService:
     """`planned` are the answers, in the order of the requests.
 
+    `keys` are those that it accepts, and `asked_with` the key of each request;
     `refuses` is the status of every handshake after the first `refuse_after`;
     `loses` are error codes, one for each next request over WebSocket;
     `closes_with` is the code with which a socket is closed at its first frame, 0 for none;
@@ -48,6 +49,8 @@ class OpenAiService:
     planned: list[Turn] = field(default_factory=list[Turn])
     asked: list[Asked] = field(default_factory=list[Asked])
     bodies: list[Event] = field(default_factory=list[Event])
+    keys: tuple[str, ...] = ("sk-1",)
+    asked_with: list[str] = field(default_factory=list[str])
     left: asyncio.Event = field(default_factory=asyncio.Event)
     closed: asyncio.Event = field(default_factory=asyncio.Event)  # Set when a socket has ended
     refuses: int = 0
@@ -111,7 +114,9 @@ class OpenAiService:
 
     async def _read(self, request: web.Request, body: Event, size: int = 0) -> Event:
         check_sent(body)
-        assert request.headers["authorization"] == "Bearer sk-1"
+        scheme, _, key = request.headers["authorization"].partition(" ")
+        assert (scheme, key in self.keys) == ("Bearer", True)
+        self.asked_with.append(key)
         assert "null" not in json.dumps(body)
         size = size or len(await request.read())
         texts, images = _contents(as_list(body["input"]))

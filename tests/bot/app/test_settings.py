@@ -146,6 +146,20 @@ def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
     assert load_settings({}, dotenv).secrets() == (), "a server without a key may be named by the file"
 
 
+def test_several_keys_of_a_service_are_one_setting_and_each_is_a_secret(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text("sk-first-4711\nsk-second-4711\n")
+    for written in ({"OPENAI_API_KEY": "sk-first-4711, sk-second-4711"}, {"OPENAI_API_KEY_FILE": str(file)}):
+        settings = load_settings(written)
+        key = settings.models.openai_api_key
+        assert key is not None
+        assert key.reveal_all() == ("sk-first-4711", "sk-second-4711")
+        assert key.reveal() == "sk-first-4711", "where one key is used, it is the first"
+        assert settings.secrets() == key.reveal_all(), "the log hides each of them"
+        assert "4711" not in f"{settings} {key!r} {settings.shown}"
+    assert refusal({"OPENAI_API_KEY": f"{HIDDEN},"}).startswith("OPENAI_API_KEY has an empty key.")
+
+
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
 def test_a_secret_can_be_read_from_a_file(tmp_path: Path, end: str) -> None:
     key, database = tmp_path / "key", tmp_path / "database"

@@ -1,20 +1,22 @@
 """Which model answers a person in a channel."""
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
 
 from agent.errors import SettingsError
+from agent.messages import Message, Role
 from agent.ports.model import Provider
 from agent.providers.fallback import FallbackProvider
 from agent.providers.scripted import ScriptedProvider
 from bot.models import texts as models_texts
 from bot.models.settings import ModelSettings
 from bot.models.switch import SIZE_HOLDS_S, ModelSwitch, PlaceModels, check_allowed
-from bot.settings.secret import Secret
+from bot.settings.secret import Secret, SecretList
 from tests.fakes.clock import FakeClock
-from tests.fakes.model_server import ModelServer, Request, whole
+from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
 from tests.patience import PATIENCE_S
 
 ANNA, BEN = "slack:T1:UANNA", "slack:T1:UBEN"
@@ -168,3 +170,32 @@ async def test_a_model_that_has_something_to_warn_of_says_so_at_the_start() -> N
     assert switch.sentence.startswith("Model: gemini-live:gemini-3.8-live — it is set in COGENCY_MODEL. ")
     assert "audio" in switch.sentence
     await switch.aclose()
+
+
+async def test_all_models_of_a_service_share_its_keys_and_operators_read_once_which_is_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bad, good = "sk-organization-one-1111", "sk-organization-two-2222"
+
+    def reply(request: Request) -> Reply:
+        if request.headers["authorization"] == f"Bearer {bad}":
+            return whole(401, {"error": {"message": f"Incorrect API key provided: {bad}"}})
+        return [head(), text("Hi", finish_reason="stop"), DONE]
+
+    async with asyncio.timeout(PATIENCE_S), ModelServer(reply) as server:
+        settings = ModelSettings(
+            model="openai:large",
+            learning_model="openai:small",
+            openai_base_url=server.url,
+            openai_api_key=SecretList((bad, good)),
+        )
+        switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
+        for provider in (switch.provider, switch.learning_model().provider):
+            _ = [event async for event in provider.stream([Message(Role.USER, "Hello?")])]
+        (sentence,) = switch.keys_set_aside
+        await switch.aclose()
+    assert [request.headers["authorization"][-4:] for request in server.requests] == ["1111", "2222", "2222"]
+    assert caplog.messages == [sentence]
+    assert caplog.records[0].levelno == logging.WARNING
+    assert "…1111" in sentence
+    assert bad[:-4] not in f"{caplog.text} {switch.choice} {settings}"
