@@ -1,9 +1,15 @@
-"""The time until the first text of an answer shows in Slack and on Discord, and the memory of the idle bot.
+"""The time until the first text of an answer shows in Slack and on Discord, the memory of the idle bot, and what a
+question costs.
 
 slack_first_text_ms    from sending a mention's event to the first text of its answer at Slack; the median of several
                        mentions in different threads, after one that is not counted
 discord_first_text_ms  the same on Discord; it includes the start of the answer's thread
 rss_mb                 resident memory of `cogency run`, connected to both and idle, in MB of 1,000,000 bytes
+cpu_ms_per_question, …_postgresql  processor time of the bot for a question (`benchmarks.question_cost`); on PostgreSQL
+                       server_cpu_ms_per_question_postgresql is that of the server
+statements_per_question, …_postgresql  statements of SQL for a question, without those that begin and end transactions
+bytes_written_per_question, …_postgresql  to the files of SQLite, and to the log of PostgreSQL
+idle_cpu_ms_per_s, …_postgresql  processor time of the idle bot in a second
 
 Everything is on loopback: the process is the real one; Slack, Discord and a model that answers at once are the tests'.
 
@@ -12,27 +18,18 @@ the memory of a Python that only imports these libraries.
 """
 
 import asyncio
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.machine import CLOCK
+from benchmarks.first_text_town import Town, town, until
+from benchmarks.question_cost import BOT, MINIMAL, costs
 from benchmarks.report import print_report, read_options
-from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_requests import TOKEN
-from tests.fakes.discord_world import ANN, BOT
-from tests.fakes.model_server import DONE, ModelServer, head, text
-from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 
-ROOT = Path(__file__).parents[1]
-PATIENCE_S = 30.0
 IDLE_S = 1.5  # For the remaining work of a start
 ROUNDS = 15  # With the one before them, fewer than the bot accepts from one person in a minute (20)
 # Between two mentions: Slack accepts one message a second in a channel, Discord five threads in five seconds. The bot
@@ -48,73 +45,10 @@ class Measured:
     rss_mb: float
 
 
-@dataclass(slots=True)
-class Town:
-    """Run both platforms and a model."""
-
-    slack: FakeSlack
-    discord: FakeDiscord
-    model: ModelServer
-
-    def environment(self, folder: Path) -> dict[str, str]:
-        return {
-            "PATH": os.defpath,
-            "HOME": str(folder),
-            "LANG": "C.UTF-8",
-            "PYTHONPATH": str(ROOT),
-            "COGENCY_DATABASE_URL": f"sqlite:///{folder / 'bot.db'}",
-            "COGENCY_MODEL": "openai:m-1",
-            "OPENAI_BASE_URL": self.model.url,
-            "SLACK_BOT_TOKEN": BOT_TOKEN,
-            "SLACK_APP_TOKEN": APP_TOKEN,
-            "SLACK_API_BASE_URL": self.slack.url,
-            "DISCORD_TOKEN": TOKEN,
-            "DISCORD_API_BASE_URL": self.discord.api_base_url,
-            "DISCORD_GATEWAY_URL": self.discord.gateway_url,
-        }
-
-    def connected(self) -> bool:
-        return bool(self.slack.sockets and self.discord.identified)
-
-    async def slack_ms(self, person: str, channel: str) -> float:
-        asked = await self.slack.say(person, channel, f"<@{BOT_USER}> where is my boat?")
-        await until(lambda: self.slack.state.answers(channel, asked.ts))
-        return 1000 * (self.slack.state.answers(channel, asked.ts)[0].versions[0][0] - asked.versions[0][0])
-
-    async def discord_ms(self) -> float:
-        began = CLOCK.monotonic()
-        asked = await self.discord.say(ANN, f"<@{BOT}> where is my boat?")
-        path = f"/channels/{asked['id']}/messages"
-
-        def posts() -> list[float]:
-            return [call.time for call in self.discord.calls if (call.method, call.path) == ("POST", path)]
-
-        await until(posts)
-        return 1000 * (posts()[0] - began)
-
-
-async def until(happened: Callable[[], object]) -> None:
-    """Wait until `happened`. The measured times come from the servers, so polling does not affect them."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not happened():  # noqa: ASYNC110 -- it happens in another process
-            await asyncio.sleep(0.02)
-
-
-@asynccontextmanager
-async def town(answers: int) -> AsyncGenerator[Town, None]:
-    answer = [head(), text("The boat lies in the harbour."), DONE]
-    async with (
-        FakeSlack(CLOCK) as slack,
-        running_discord(CLOCK) as discord,
-        ModelServer([answer] * answers) as model,
-    ):
-        yield Town(slack, discord, model)
-
-
 async def measured(command: Sequence[str], rounds: int) -> Measured:
     """Run one process."""
     with tempfile.TemporaryDirectory() as name:
-        async with town(2 * rounds + 2) as servers:
+        async with town() as servers:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, *command, cwd=name, env=servers.environment(Path(name)), stderr=subprocess.DEVNULL
             )
@@ -157,12 +91,18 @@ def imports_rss_mb() -> float:
 def main() -> None:
     options = read_options("How soon the first text of an answer shows.")
     rounds = 5 if options.quick else ROUNDS
-    ours = asyncio.run(measured(["-m", "bot", "run"], rounds))
-    least = asyncio.run(measured(["-m", "benchmarks.minimal_bot"], rounds))
+    ours = asyncio.run(measured(BOT, rounds))
+    least = asyncio.run(measured(MINIMAL, rounds))
     imports_mb = imports_rss_mb()
+    metrics, baseline = costs(quick=options.quick)
     print_report(
         "first_text",
-        {"slack_first_text_ms": ours.slack_ms, "discord_first_text_ms": ours.discord_ms, "rss_mb": ours.rss_mb},
+        {
+            "slack_first_text_ms": ours.slack_ms,
+            "discord_first_text_ms": ours.discord_ms,
+            "rss_mb": ours.rss_mb,
+            **metrics,
+        },
         {
             "minimal_slack_ms": least.slack_ms,
             "minimal_discord_ms": least.discord_ms,
@@ -172,6 +112,7 @@ def main() -> None:
             "discord_over_minimal": ours.discord_ms / least.discord_ms,
             "rss_over_minimal": ours.rss_mb / least.rss_mb,
             "rss_over_imports": ours.rss_mb / imports_mb,
+            **baseline,
         },
         options,
     )
