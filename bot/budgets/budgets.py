@@ -155,7 +155,7 @@ def _higher(usual: int | None, raised: str | None) -> int | None:
 # Each budget with what `/budget` changed, and what was spent of it today.
 
 # How old the sums of channels, workspaces and everyone may be when a message comes in: they are added up from every
-# call of the day.
+# call of the day. Before a call of a model, they are always read again.
 SUMS_FRESH_S: Final = 5.0
 NAMES: Final = (TOKENS, MONEY, EXEMPT)
 NOT_SPENT: Final = Spent()
@@ -218,7 +218,7 @@ class BudgetAllowances:
         """
         person, now, uncounted = incoming.person, self.clock.now(), Spent.on(calls)
         for account in drawn_on(incoming):
-            sentence = await self.used_up(account, now, person.time_zone, uncounted)
+            sentence = await self.used_up(account, now, person.time_zone, uncounted, exact=True)
             if sentence is not None:
                 return sentence
         return None
@@ -229,20 +229,20 @@ class BudgetAllowances:
         """
         now, workspace = self.clock.now(), BudgetAccount(Whose.WORKSPACE, person_source(person))
         accounts = (BudgetAccount(Whose.PERSON, person), workspace, BudgetAccount(Whose.EVERYONE))
-        return not any([await self.used_up(account, now, "UTC") for account in accounts])
+        return not any([await self.used_up(account, now, "UTC", exact=True) for account in accounts])
 
     async def used_up(
-        self, account: BudgetAccount, now: datetime, zone: str, uncounted: Spent = NOT_SPENT
+        self, account: BudgetAccount, now: datetime, zone: str, uncounted: Spent = NOT_SPENT, *, exact: bool = False
     ) -> str | None:
         """Return the sentence for a budget that is used up; None while something is left. Changes by `/budget` are read
         only once the default budget is spent.
 
-        `uncounted`: spending that is not recorded yet.
+        `uncounted`: spending that is not recorded yet. `exact`: see `spent`.
         """
         usual = await self.usually(account)
         if usual == UNLIMITED:
             return None
-        spent = await self.spent(account, now) + uncounted
+        spent = await self.spent(account, now, exact=exact) + uncounted
         if exceeded(spent, usual) is None:
             return None
         return over_budget(spent, await self.limit_today(account, now), account.whose, now, zone)

@@ -26,10 +26,12 @@ ONE = ModelCall("m", Usage(output=400))
 class Office:
     """A budget of 1,000 tokens for each person."""
 
-    def __init__(self, rules: ExtensionRules = OPERATORS, run: Budget = UNLIMITED) -> None:
+    def __init__(
+        self, rules: ExtensionRules = OPERATORS, run: Budget = UNLIMITED, budgets: Budgets | None = None
+    ) -> None:
         self.store, self.clock = store_in_memory(), FakeClock(auto=False)
         days = self.store.budget_days
-        budgets = Budgets(person=Budget(tokens=1_000))
+        budgets = budgets or Budgets(person=Budget(tokens=1_000))
         allowances = BudgetAllowances(budgets, self.store.spending, self.store.preferences, self.clock, days)
         self.gate = BudgetGate(allowances, rules, run)
 
@@ -58,6 +60,16 @@ async def test_a_turn_waits_before_the_call_that_would_exceed_the_budget_until_m
     assert isinstance(due, PauseDue)
     assert due.pause.until == midnight(now)
     assert due.why.endswith(budgets_texts.OR_RESET)
+
+
+async def test_before_any_call_of_a_model_what_others_have_just_spent_of_a_shared_budget_counts() -> None:
+    office = Office(budgets=Budgets(everyone=Budget(tokens=1_000)))
+    await office.spend(900, "ben")
+    assert await office.gate.budget_refusal(said("one")) is None
+    assert await office.gate.allowances.may_spend("ann")
+    await office.spend(200, "ben")
+    assert not await office.gate.allowances.may_spend("ann")
+    assert await office.gate.budget_left(said("one")) is not None
 
 
 async def test_an_operator_is_held_by_no_budget() -> None:
