@@ -3,7 +3,7 @@
 NAME_FORM = "must be at most 40 lowercase letters, digits and hyphens, as in my-editor"
 SCOPES_FORM = "must be one or more of {scopes}, separated by commas"
 DAYS_FORM = "must be a number of days, as in 90d, or never"
-BUDGET_FORM = "must be an amount above 0 for each day, as in $2.50 or 200,000 tokens"
+BUDGET_FORM = "must be an amount above 0, as in $2.50 or 200,000 tokens"
 
 NAME_TAKEN = (
     "The token was not created, because the name {name} is in use or there are already {limit} tokens. Choose another "

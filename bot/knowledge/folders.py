@@ -34,8 +34,8 @@ class LeftOut(StrEnum):
 
     HIDDEN = "hidden"
     EMPTY = "empty"
-    LINK = "links to files outside the folder, or to files that are read anyway"
-    KIND = "files without text to learn, such as pictures"
+    LINK = "linked (outside the folder, or read anyway)"
+    KIND = "without text (such as pictures)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,9 @@ AS_USUAL = "As usual"
 IN_NEW_THREAD = "In a new thread"
 AS_REPLY = "As a reply, without a thread"
 IN_CHANNEL = "In the channel"
-WHO_SEES_COMMANDS = "**Who sees the answers to your commands{elsewhere}**: {whom}. You can change this for each `/ask`."
+WHO_SEES_COMMANDS = (
+    "**Who sees the answers when you use `/ask`{elsewhere}**: {whom}. You can choose differently for each question."
+)
 SHOW_TO_ALL = "Show to everyone"
 SHOW_TO_ME = "Show only to me"
 WHERE_I_ANSWER = "**Where I answer mentions in {where}**"

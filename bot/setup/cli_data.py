@@ -38,7 +38,7 @@ async def _find(settings: Settings, *, kind: str, words: str, as_json: bool) -> 
         ]
         write_out(sys.stdout, f"{printable_json(rows, indent=2)}\n")
     elif not people:
-        complain(f"cogency {kind}: {setup_texts.NOBODY_FOUND if words else setup_texts.NOBODY_KNOWN}")
+        complain(f"cogency {kind}: {setup_texts.NOBODY_FOUND if words else setup_texts.NOBODY_KNOWN[kind]}")
     else:
         write_out(sys.stdout, "".join(f"{found_line(who)}\n" for who in people))
     return Exit.OK if people else Exit.FAILED

@@ -252,7 +252,8 @@ def _check_ours(secret_file: Path, hook: Hook) -> None:
 def _hook(settings: Settings, name: str) -> Hook:
     hooks = hooks_of(settings.webhooks, settings.webhook_variables)
     if name not in hooks:
-        raise Refused(setup_texts.HOOK_UNKNOWN.format(name=name[:40], known=", ".join(hooks) or "none"))
+        known = setup_texts.HOOKS_KNOWN.format(names=", ".join(hooks)) if hooks else setup_texts.ADD_HOOK
+        raise Refused(setup_texts.HOOK_UNKNOWN.format(name=name[:40], known=known))
     return hooks[name]
 
 

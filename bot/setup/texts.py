@@ -91,7 +91,7 @@ HOOKS_FILE_SAYS = (
 )
 HOOKS_WRONG = "the bot cannot receive webhooks"
 HOOK_RECEIVED = "events of the webhook {name} arrive at {address}"
-HOOKS_UNPRICED = "the daily budget (dollars_per_day) of {names} does not count {models}, which has no list price"
+HOOKS_UNPRICED = "the daily budget (dollars_per_day) of {names} does not count {models}, because there is no list price"
 HOOKS_LIMIT = "Set per_minute to limit how many events the bot accepts, or choose a model that has a list price."
 HOOK_ASKS_SECRET = "Secret: "
 HOOK_CHANNEL = "--channel must be a platform and a channel's ID, as in slack:C0123456789 or discord:41771983423143937."
@@ -108,11 +108,13 @@ HOOK_SET_HTTP = "Set COGENCY_HTTP and COGENCY_HTTP_ADDRESS, so that other progra
 HOOK_RESTART = "Restart the bot to apply this."
 HOOK_LINE = "{name}: {preset} ({signed}), {action} in {channel}, {address}"
 NO_HOOKS = "There are no webhooks. Add one with `cogency hooks add`."
-HOOK_UNKNOWN = "There is no webhook {name}. The webhooks are {known}."
+HOOK_UNKNOWN = "There is no webhook {name}. {known}"
+HOOKS_KNOWN = "The webhooks are {names}."
+ADD_HOOK = "Add one with `cogency hooks add`."
 HOOK_NO_PAYLOAD = "{file} could not be read ({error})."
 HOOK_SAMPLE = "{name}:\n{text}\n"
 HOOK_NOTHING = "(nothing is posted)"
-HOOK_TEMPLATE_FAILED = "The template does not fit: {error}."
+HOOK_TEMPLATE_FAILED = "The template does not work with this payload: {error}."
 HOOK_KEYED = "(in a thread with earlier events with this key)"
 HOOK_UNKEYED = "(as a separate message)"
 HOOK_CLOSES = "(the next event with this key starts a new thread)"
@@ -221,9 +223,7 @@ CONNECT_SAYS = "start the plug-in's servers (this runs their commands) and list 
 NOT_CONNECTED = "not started, because the plug-in is not in use; --connect starts it"
 PLUGINS_REMOVE_SAYS = "The plug-in's folder is not deleted."
 PLUGIN_REMEDY = "`cogency plugins check` shows the details."
-OFFICE_MISSING = (
-    "the bot cannot read docx, xlsx, pptx, epub and long HTML files, because the extra 'office' is not installed"
-)
+OFFICE_MISSING = "the bot cannot read docx, pptx, epub and long HTML files, because the extra 'office' is not installed"
 OFFICE_REMEDY = "Run {command}"
 PEOPLE_SIGN_IN = "{sentence}; each person signs in with `/tools`, {how}"
 ISSUER_MISSING = "{server} can choose which sign-in service receives the `client_secret` from its entry"
@@ -506,7 +506,10 @@ WEBHOOK_REFUSED = "the webhook {name} cannot reach {host}"
 NO_SESSIONS = "Nobody is signed in."
 SESSION_LINE = "signed in {opened:%Y-%m-%d %H:%M} UTC, last seen {seen:%H:%M}, expires by {expires:%H:%M}"
 NOBODY_FOUND = "No results. Try fewer letters."
-NOBODY_KNOWN = "No results, because nobody has written to the bot yet."
+NOBODY_KNOWN = {
+    "person": "No results, because nobody has written to the bot yet.",
+    "place": "No results, because nobody has written to the bot in a channel yet.",
+}
 ASKED_NOW = (
     "Nothing has happened yet, because COGENCY_TWO_OPERATORS requires a second operator. Another operator has 24 hours "
     "to confirm with `cogency {kind} confirm {number}`."
@@ -551,6 +554,6 @@ FILE_UPDATED = "updated {name} ({detail})"
 FILE_REFUSED = "refused {name}: {detail}"
 FILE_REMOVED = "removed {name}"
 FILES_DONE = "Documents of {of}: {counts}. {readers}"
-FILES_LEFT_OUT = "Left out: {counts}."
+FILES_LEFT_OUT = "Files left out: {counts}."
 NO_FILES = "There are no files to add at that path."
 NOTHING_REMOVED = "Nothing was removed, because a folder is empty or could not be read."

@@ -59,7 +59,7 @@ _COMMANDS: Final = f"""\
 
 In Slack, you can also write a command after a mention, as in `@cogency usage`. Slack has its own `/help`, so write `@cogency help` there.
 In Slack's direct messages and in the terminal, a message that contains only a command does not need a slash, as in `usage` or
-`forget everything`. Only the person who used a command sees its answer. The terminal has further commands: `/deep`, `/fast`, `/file`,
+`forget everything`. Only the person who used a command sees its answer, except with `/ask`. The terminal has further commands: `/deep`, `/fast`, `/file`,
 `/threads` and `/quit`. {_MADE}
 """
 _SCOPES: Final = {

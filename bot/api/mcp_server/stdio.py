@@ -11,6 +11,7 @@ Rules
 
 import asyncio
 import os
+import stat
 from collections.abc import AsyncGenerator, Generator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import IO, Any, Final, TypeAlias
@@ -43,7 +44,7 @@ Received: TypeAlias = SessionMessage | Exception
 
 async def serve_stdio(server: Server[Any], stdin: int, stdout: int) -> None:
     """Serve the client behind these file descriptors until it closes its side. Raises Refused if it sends too much, or
-    if the descriptors are files.
+    if the descriptors are files or devices.
     """
     async with _pipes(stdin, stdout) as (reader, writer):
         to_server, received = anyio.create_memory_object_stream[Received](0)
@@ -92,9 +93,11 @@ class OpenRequests:
 
 @asynccontextmanager
 async def _pipes(stdin: int, stdout: int) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Take these descriptors over, and give them back at the end. Raises Refused if one is a file."""
+    """Take these descriptors over, and give them back at the end. Raises Refused if one is a file or a device."""
     with ExitStack() as given:
         pipes = [given.enter_context(_taken(stdin, "rb")), given.enter_context(_taken(stdout, "wb"))]
+        if any(_is_device(pipe.fileno()) for pipe in pipes):
+            raise Refused(texts.NO_PIPES)
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(MAX_MESSAGE_BYTES)
         flow = asyncio.StreamReaderProtocol(asyncio.StreamReader())
         try:
@@ -105,6 +108,11 @@ async def _pipes(stdin: int, stdout: int) -> AsyncGenerator[tuple[asyncio.Stream
         except ValueError:
             raise Refused(texts.NO_PIPES) from None
         yield reader, asyncio.StreamWriter(writing, flow, None, loop)
+
+
+def _is_device(descriptor: int) -> bool:
+    """Return whether it is a device such as /dev/null, which no event loop can wait for; a terminal is none."""
+    return stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor)
 
 
 @contextmanager

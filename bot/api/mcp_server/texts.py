@@ -100,8 +100,8 @@ MESSAGE_TOO_DEEP = "The message is nested too deeply."
 MESSAGE_OF_MANY_PARTS = "The message has more than {limit:,} of the characters {{ and [. Shorten it."
 MESSAGE_UNREADABLE = "The line is not a JSON-RPC message."
 NO_PIPES = (
-    "`cogency mcp` talks to a program through pipes, but standard input or output is a file. Let an MCP client start "
-    "it (docs/mcp-server.md)."
+    "`cogency mcp` talks to a program through pipes, but standard input or output is not a pipe. Let an MCP client "
+    "start it (docs/mcp-server.md)."
 )
 AT_TERMINAL = "Waiting for an MCP client. Editors start this command themselves (docs/mcp-server.md)."
 DATABASE_BUSY = (

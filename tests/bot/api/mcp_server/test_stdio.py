@@ -140,12 +140,13 @@ async def test_calls_beyond_the_limit_are_answered_and_a_cancelled_one_is_stoppe
     assert user.stopped == ["Why 1?"]
 
 
-async def test_files_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["in", os.devnull])
+async def test_files_and_devices_are_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("")
-    descriptor = os.open(tmp_path / "in", os.O_RDWR)
+    descriptor = os.open(tmp_path / name, os.O_RDWR)
     clients = FakeClients(personal_tools(store_in_memory(), FakeMcpUser(FakeClock(auto=False))))
     try:
-        with pytest.raises(Refused, match="is a file"):
+        with pytest.raises(Refused, match="is not a pipe"):
             await serve_stdio(mcp_server(clients, "1.0"), descriptor, descriptor)
     finally:
         os.close(descriptor)
