@@ -6,6 +6,7 @@ A dialect is a frozen value: one wire protocol for one model. Each answer has a 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import ClassVar, Protocol, TypeAlias
 
 from agent.messages import Message, NativeContent
@@ -23,6 +24,13 @@ class ModelRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+class Framing(StrEnum):
+    """How the body of an answer is divided into the data of its events. The value is the media type to ask for."""
+
+    SERVER_SENT_EVENTS = "text/event-stream"
+    EVENT_STREAM = "application/vnd.amazon.eventstream"
+
+
 ReaderEvent: TypeAlias = ProviderEvent | Fault
 
 
@@ -36,6 +44,7 @@ class AnswerReader(ABC):
 
     ends_openly: ClassVar = True
     """Whether each answer marks its end, so that one without a mark was cut off."""
+    framing: ClassVar = Framing.SERVER_SENT_EVENTS
     usage_fields: ClassVar[UsageFields]
 
     def __init__(self, dialect: str = "") -> None:

@@ -16,10 +16,12 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
+import yarl
 
 from agent.certificates import certificate_problem
 from agent.messages import is_too_deep
 from agent.providers.catalog import is_loopback
+from agent.providers.event_stream import EventStreamDecoder, MalformedStream, message_data
 
 # A transport for httpx on connections of aiohttp, which read a token in a fifth of the time of httpx's own.
 #
@@ -41,7 +43,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         with _translate_to_httpx():
             response = await self._open_session(request.url.scheme).request(
                 request.method,
-                str(request.url),
+                yarl.URL(str(request.url), encoded=True),  # a signature covers the path as it is escaped
                 headers=request.headers.multi_items(),
                 data=await request.aread(),
                 allow_redirects=False,
@@ -361,3 +363,23 @@ async def event_data(body: AsyncIterable[bytes]) -> AsyncGenerator[str, None]:
             yield data
     for data in reader.flush():
         yield data
+
+
+NO_STREAM = "(The body is no event stream.)"
+
+
+async def event_stream_data(body: AsyncIterable[bytes]) -> AsyncGenerator[str, None]:
+    """Yield the data of each message of one of Amazon's event streams. Raises errors of `body`, and Disconnected if the
+    stream is damaged or ends inside of a message. A body that is no such stream is passed on as a text that says so.
+    """
+    decoder, begun = EventStreamDecoder(), False
+    try:
+        async for piece in body:
+            for message in decoder.feed(piece):
+                begun = True
+                yield message_data(message)
+        decoder.flush()
+    except MalformedStream as error:
+        if begun:
+            raise Disconnected(str(error)) from None
+        yield NO_STREAM

@@ -30,11 +30,21 @@ from agent.ports.model import (
 from agent.providers import faults
 from agent.providers.catalog import Endpoint
 from agent.providers.credentials import CredentialsUnavailable, Key, OutgoingRequest, authorise
-from agent.providers.dialect import AnswerReader, Dialect
-from agent.providers.http_client import Http, Reply, TransportError, Unreachable, Untrusted, event_data
+from agent.providers.dialect import AnswerReader, Dialect, Framing
+from agent.providers.http_client import (
+    Http,
+    Reply,
+    TransportError,
+    Unreachable,
+    Untrusted,
+    event_data,
+    event_stream_data,
+)
 from agent.providers.wire import describe_pictures, torn
 
 Result = TypeVar("Result")
+
+_READERS = {Framing.SERVER_SENT_EVENTS: event_data, Framing.EVENT_STREAM: event_stream_data}
 
 MAX_RENEWALS = 32  # Of the credentials of one question: as many as the keys of any pool
 
@@ -279,7 +289,7 @@ class ReplayProvider(ServedProvider):
         usage_counter = UsageCounter()
         is_torn = False
         url = f"{self._served.endpoint.base_url}{request.path}"
-        headers = {"content-type": "application/json", "accept": "text/event-stream", **request.headers}
+        headers = {"content-type": "application/json", "accept": reader.framing, **request.headers}
         headers |= await self._served.authorise(OutgoingRequest("POST", url, headers, request.body))
         try:
             async with self._http.request("POST", url, headers, request.body) as reply:
@@ -317,7 +327,7 @@ class ReplayProvider(ServedProvider):
 
         The content type is not asked: some servers label a stream as JSON, and others one JSON text as a stream.
         """
-        async with aclosing(event_data(reply.body())) as stream:
+        async with aclosing(_READERS[reader.framing](reply.body())) as stream:
             async for data in stream:
                 yield data
                 if reader.finished:
