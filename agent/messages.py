@@ -71,7 +71,7 @@ class NativeContent:
     @property
     def has_calls(self) -> bool:
         """Whether tools were called in the vendor's own form, which has no field for a workspace."""
-        return any("tool_calls" in item for item in self.items)
+        return any("tool_calls" in item or "toolUse" in item for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)

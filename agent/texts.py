@@ -168,6 +168,71 @@ KEY_EMPTY = "has an empty key. Write several keys with one comma between each, w
 KEY_TWICE = "contains a key twice. Write each key once"
 TOO_MANY_KEYS = "contains more than {limit} keys. Remove those that you do not need"
 
+# Amazon Bedrock
+
+BEDROCK_NEEDS_PROFILE = (
+    "Amazon Bedrock offers the model “{model}” only through an inference profile. Set COGENCY_MODEL to the profile's "
+    "ID{example}."
+)
+BEDROCK_PROFILE_EXAMPLE = ", such as bedrock:{profile}"
+BEDROCK_USE_CASE = (
+    "Amazon Bedrock requires details about your use case before the first use of Anthropic's models. Submit the form "
+    "in the Amazon Bedrock console: open an Anthropic model in the model catalog."
+)
+BEDROCK_MODEL_RETIRED = "Amazon Bedrock no longer offers the model “{model}”. Set COGENCY_MODEL to a newer one."
+BEDROCK_MODEL_UNKNOWN = (
+    "Amazon Bedrock does not know the model “{model}” in the region {region} ({status}). Check its ID and AWS_REGION, "
+    "or set COGENCY_MODEL to another."
+)
+BEDROCK_NO_CONVERSE = (
+    "Amazon Bedrock does not offer the model “{model}” as a streaming chat model ({status}). Set COGENCY_MODEL to "
+    "another."
+)
+BEDROCK_NO_ACCESS = (
+    "The AWS account has no access to the model “{model}” in the region {region} ({status}). Open the model in the "
+    "model catalog of the Amazon Bedrock console, or choose another region with AWS_REGION."
+)
+BEDROCK_NOT_ALLOWED = (
+    "The AWS credentials do not permit {action} for the model “{model}”. Allow this action in an IAM policy; for an "
+    "inference profile, also for the profile's models in all its regions."
+)
+BEDROCK_CLOCK = "AWS refused the request because its time differs from AWS's time ({status}). Set this machine's clock."
+BEDROCK_SESSION_EXPIRED = (
+    "The AWS credentials have expired ({status}). Sign in again, for example with `aws sso login`, or renew "
+    "AWS_SESSION_TOKEN."
+)
+BEDROCK_KEY_EXPIRED = (
+    "The Amazon Bedrock API key has expired ({status}). Create another and set AWS_BEARER_TOKEN_BEDROCK to it."
+)
+BEDROCK_SIGNATURE = (
+    "AWS refused the signature of the request ({status}). Check AWS_SECRET_ACCESS_KEY, and that no proxy changes "
+    "requests."
+)
+BEDROCK_CREDENTIALS_REFUSED = (
+    "AWS refused the credentials ({status}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or "
+    "the profile in AWS_PROFILE."
+)
+BEDROCK_KEY_REFUSED = (
+    "Amazon Bedrock refused the API key ({status}). Check AWS_BEARER_TOKEN_BEDROCK, and that the key belongs to the "
+    "region {region}."
+)
+BEDROCK_QUOTA = "The quotas of the account are in the Service Quotas console of AWS, under Amazon Bedrock."
+AWS_NO_CREDENTIALS = (
+    "There are no AWS credentials. Set AWS_BEARER_TOKEN_BEDROCK, set AWS_PROFILE, set AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY, or give this machine a role."
+)
+AWS_SIGN_IN = "The AWS sign-in has expired. Run `{command}` on this machine."
+AWS_NO_PROFILE = "There is no AWS profile “{profile}” on this machine. Check AWS_PROFILE."
+AWS_ROLE_REFUSED = (
+    "AWS refused to issue credentials for the role. Check its trust policy and the profile in AWS_PROFILE."
+)
+AWS_CHAIN_FAILED = (
+    "The AWS credentials could not be loaded ({problem}). Check AWS_PROFILE, AWS's configuration files and the network."
+)
+AWS_SILENT = (
+    "The AWS credentials could not be loaded in time. Check the network, or set AWS_PROFILE or AWS_ACCESS_KEY_ID."
+)
+
 # Why something was not kept
 
 NOT_A_MANAGER = "Only a manager or an administrator can set rules for others."

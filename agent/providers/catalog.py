@@ -61,7 +61,7 @@ class Endpoint:
     `key_setting` and `url_setting` are the names of the settings for its key and its URL, "" if there is none. `path`
     is appended to the URL of that setting; with `own_path`, a URL with a path is already complete. `start` says how to
     start a local server, `fetch` how to get a missing model, `widen` how to give the model a larger context.
-    `key_page`: where the vendor's customers create keys.
+    `key_page`: where the vendor's customers create keys. `region`: where a cloud serves the model ("us-east-1").
     """
 
     name: str
@@ -77,6 +77,7 @@ class Endpoint:
     fetch: str = ""
     widen: str = ""
     key_page: str = ""
+    region: str = ""
 
     def authorisation(self, key: str | None) -> dict[str, str]:
         if not key:
@@ -120,6 +121,10 @@ class Endpoint:
         moved = replace(self, base_url=base_url, key_required=False)
         return moved if moved.widen or not moved.is_local else replace(moved, widen=WIDEN_ANY)
 
+    def in_region(self, region: str) -> "Endpoint":
+        """Return Amazon Bedrock in another region, at its public address there."""
+        return replace(self, region=region, base_url=bedrock_address(region))
+
     def speaks_responses(self, model: str) -> bool:
         """Return whether this is one of OpenAI's own models, at OpenAI or behind a gateway.
 
@@ -127,8 +132,8 @@ class Endpoint:
         """
         return self.name == "openai" and _OWN_MODEL.match(model) is not None
 
-    def speaks_chat(self, model: str) -> bool:
-        """Return whether the model is asked by Chat Completions, so that the form of its tools can be chosen."""
+    def offers_forms(self, model: str) -> bool:
+        """Return whether the form of the model's tools can be chosen: by Chat Completions, and Converse of Bedrock."""
         return not self.speaks_responses(model) and self.name not in _OTHER_PROTOCOLS
 
     def stops_at_sequences(self, model: str) -> bool:
@@ -239,6 +244,41 @@ MISTRAL = Endpoint(
     key_page="https://console.mistral.ai/api-keys",
 )
 XAI = Endpoint("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", key_required=True, key_page="https://console.x.ai")
+
+# Domains of the parts of AWS that are separate from the others, by the beginning of a region's name.
+_AWS_DOMAINS = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
+_AWS_REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}")
+
+
+def is_aws_region(name: str) -> bool:
+    """Return whether this has the form of a region's name ("us-east-1", "us-gov-west-1")."""
+    return _AWS_REGION.fullmatch(name) is not None
+
+
+def bedrock_address(region: str) -> str:
+    """Return the public address of Amazon Bedrock in a region."""
+    domain = next((domain for begin, domain in _AWS_DOMAINS.items() if region.startswith(begin)), "amazonaws.com")
+    return f"https://bedrock-runtime.{region}.{domain}"
+
+
+def region_of_arn(model: str) -> str:
+    """Return the region in the ARN of a model; "" if it is no ARN, or has none."""
+    fields = model.split(":", 5)
+    return fields[3] if len(fields) == 6 and fields[0] == "arn" and is_aws_region(fields[3]) else ""
+
+
+_US_EAST_1 = "us-east-1"
+# Requests without an API key are signed.
+BEDROCK = Endpoint(
+    "bedrock",
+    "Amazon Bedrock",
+    bedrock_address(_US_EAST_1),
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+    key_page="https://console.aws.amazon.com/bedrock/home#/api-keys",
+    path="",
+    region=_US_EAST_1,
+)
 
 _ALL = (OPENAI, ANTHROPIC, GEMINI, OLLAMA, LLAMACPP, VLLM, LMSTUDIO, OPENROUTER, MISTRAL, XAI, REALTIME, LIVE)
 ENDPOINTS = {endpoint.name: endpoint for endpoint in _ALL}

@@ -9,6 +9,7 @@ from agent.providers.key_pool import KeyPoolProvider, KeyRing, OpenedProvider
 from agent.providers.replay import ProviderWorld, ReplayProvider, ServedModel
 from agent.providers.socket_session import SocketLimits, SocketProvider
 from agent.providers.wire_chat import SMALL_MODELS_SAMPLING, SMALL_REASONERS_SAMPLING, ChatDialect
+from agent.providers.wire_converse import ConverseDialect
 from agent.providers.wire_gemini import GeminiDialect
 from agent.providers.wire_interactions import InteractionsProvider
 from agent.providers.wire_live import LiveDialect, can_write
@@ -26,6 +27,8 @@ def open_provider(
             opened = open_responses_http if mode is Mode.REPLAY else open_responses
         case "anthropic":
             opened = open_messages
+        case "bedrock":
+            return open_converse(endpoint, model, key, world, form)
         case "gemini":
             opened = open_interactions if mode is Mode.RESUME else open_gemini
         case "openai-realtime":
@@ -64,6 +67,14 @@ def open_chat(
 def open_messages(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> ReplayProvider:
     """A model of Anthropic, or of a server with its Messages API. The base URL ends before "/messages"."""
     return replaying(endpoint, model, MessagesDialect(model), key, world)
+
+
+def open_converse(
+    endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, form: ToolsForm = ToolsForm.TEXT
+) -> ReplayProvider:
+    """A model of Amazon Bedrock, by Converse. The base URL ends before "/model"."""
+    dialect = ConverseDialect.of(model, native=form is ToolsForm.NATIVE)
+    return replaying(endpoint, model, dialect, key, world)
 
 
 def open_responses(

@@ -25,7 +25,8 @@ from agent.errors import (
     ProviderUnavailable,
     StreamBroken,
 )
-from agent.providers.catalog import Endpoint
+from agent.providers.bedrock_refusals import BedrockRefusal, bedrock_sentence
+from agent.providers.catalog import BEDROCK, Endpoint
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 
 QUOTE_CHARS = 200  # The limit of the quoted text of a vendor
@@ -359,6 +360,7 @@ def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: AnyKey, pr
     if status == 429:
         limited = texts.RATE_LIMITED.format(label=label, status=status, later=_later(fault))
         sentence = f"{limited} {texts.FREE_TIER}" if fault.of_free_tier else limited
+        sentence = f"{sentence} {texts.BEDROCK_QUOTA}" if endpoint.name == BEDROCK.name else sentence
         return ProviderUnavailable(sentence, person=limited)
     if status in {408, 409} or status >= 500:
         return ProviderUnavailable(texts.SERVER_PROBLEM.format(label=label, status=status, later=_later(fault)))
@@ -372,6 +374,11 @@ def _configuration_error(fault: Fault, endpoint: Endpoint, model: str, key: AnyK
     """Return the sentence for a fault that the operator has to correct, or None for other faults."""
     label, status = endpoint.label, fault.status
     setting = endpoint.key_setting or "COGENCY_MODEL"
+    if endpoint.name == BEDROCK.name:
+        is_signed = not isinstance(key, str)
+        refusal = BedrockRefusal(status, fault.code, fault.message, model, endpoint.region, signed=is_signed)
+        if (sentence := bedrock_sentence(refusal)) is not None:
+            return sentence
     # Before the key: services answer 401, 402, 403 or 429 where the account is empty, and say so only in the text.
     if fault.no_credit:
         return texts.NO_CREDIT.format(label=label)

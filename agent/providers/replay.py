@@ -28,6 +28,7 @@ from agent.ports.model import (
     TokensArrived,
 )
 from agent.providers import faults
+from agent.providers.bedrock_refusals import error_type
 from agent.providers.catalog import Endpoint
 from agent.providers.credentials import CredentialsUnavailable, Key, OutgoingRequest, authorise
 from agent.providers.dialect import AnswerReader, Dialect, Framing
@@ -160,6 +161,7 @@ class ServedModel:
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> faults.Fault:
         fault = faults.read_fault(status, body)
+        fault = replace(fault, code=error_type(headers.get("x-amzn-errortype", "")) or fault.code)
         wait_s = faults.retry_after_s(headers, self.world.clock.now())
         return replace(
             fault,

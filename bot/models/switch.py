@@ -134,7 +134,7 @@ class ModelSwitch:
             self._settings.tools_form is ToolsForm.AUTO
             and endpoint is not None
             and endpoint.is_self_hosted
-            and endpoint.speaks_chat(model)
+            and endpoint.offers_forms(model)
             and not self._checked.are_compared(endpoint, model)
         )
         return models_texts.FORMS_UNCHECKED if is_open else ""

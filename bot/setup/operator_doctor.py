@@ -399,7 +399,7 @@ async def _closed_channels(settings: Settings, models: ModelSwitch) -> list[Find
 
 async def _form_findings(settings: Settings, choice: ModelChoice) -> list[Finding]:
     """Say in which form of tools the model is asked, as far as a check of it decides that, or may."""
-    if choice.endpoint is None or not choice.endpoint.speaks_chat(choice.model):
+    if choice.endpoint is None or not choice.endpoint.offers_forms(choice.model):
         return []
     try:
         async with open_preferences(settings.storage.url) as preferences:

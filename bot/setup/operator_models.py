@@ -68,7 +68,7 @@ class Checking:
         StoreError.
         """
         endpoint = self.choice.endpoint
-        if endpoint is None or not endpoint.speaks_chat(self.choice.model):
+        if endpoint is None or not endpoint.offers_forms(self.choice.model):
             return UNCHECKED
         await _create_database(settings)
         async with open_preferences(settings.storage.url) as preferences:
@@ -103,6 +103,6 @@ async def open_checking(settings: Settings) -> AsyncGenerator[Checking, None]:
 
 
 def _forms_to_check(settings: Settings, choice: ModelChoice) -> Sequence[ToolsForm]:
-    if choice.endpoint is None or not choice.endpoint.speaks_chat(choice.model):
+    if choice.endpoint is None or not choice.endpoint.offers_forms(choice.model):
         return (ToolsForm.TEXT,)
     return MEASURED if settings.models.tools_form is ToolsForm.AUTO else (settings.models.tools_form,)

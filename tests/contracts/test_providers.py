@@ -292,7 +292,9 @@ async def test_a_bad_key_is_one_sentence_that_names_the_setting(opened: Callable
     async with opened(Refuses(401, "invalid_api_key", "Incorrect API key provided")) as world:
         with pytest.raises(ProviderRefused) as raised:
             await read(world)
-    assert re.fullmatch(r"[^.;\n]+ refused the API key \(401\)\. Check [A-Z]+_API_KEY\.", str(raised.value))
+    assert re.fullmatch(
+        r"[^.;\n]+ refused the (?:API key|credentials) \(401\)\. Check [A-Z]+_[A-Z_]+[^.;\n]*\.", str(raised.value)
+    )
 
 
 async def test_a_model_that_is_not_known_is_one_sentence_that_names_the_setting(

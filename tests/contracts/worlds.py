@@ -6,6 +6,7 @@ from functools import partial
 
 from tests.contracts.model_world import World
 from tests.fakes.anthropic_service import anthropic_world
+from tests.fakes.bedrock_service import bedrock_world
 from tests.fakes.chat_service import chat_world
 from tests.fakes.gemini_service import gemini_world
 from tests.fakes.interactions_service import interactions_world
@@ -15,6 +16,8 @@ from tests.fakes.realtime_service import realtime_world
 
 WORLDS: dict[str, Callable[..., AbstractAsyncContextManager[World]]] = {
     "anthropic": anthropic_world,
+    "bedrock": bedrock_world,
+    "bedrock-key": partial(bedrock_world, signed=False),
     "chat": chat_world,
     "chat-bare": partial(chat_world, stop=False, images=True),
     "gemini": gemini_world,

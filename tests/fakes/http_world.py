@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, assert_never, cast
+from typing import Protocol, assert_never, cast, runtime_checkable
 
 from agent.messages import Usage
 from agent.ports.model import Provider
@@ -41,6 +41,17 @@ class Wire(Protocol):
         ...
 
     def error_event(self, status: int) -> object: ...
+
+
+@runtime_checkable
+class FramedWire(Protocol):
+    """A format whose streams are no server-sent events: it writes every event as bytes."""
+
+    content_type: str
+
+    def garbage(self) -> list[bytes]:
+        """Return an event that is not JSON, and one of an unknown type."""
+        ...
 
 
 class OpenedProvider(Provider, Protocol):
@@ -102,8 +113,9 @@ def _reply(wire: Wire, turn: Turn) -> Reply:
         case Breaks(pieces, status):
             return [*_begun(wire), *_texts(wire, pieces), _sent(wire.error_event(status)), framed(b"")]
         case Garbles((first, *rest)):
-            garbage = [framed(b"data: {broken\n\n"), _sent({"type": "weather", "event_type": "weather"})]
-            return [*_begun(wire), *_texts(wire, [first]), *garbage, *_texts(wire, rest), *_ended(wire)]
+            unknown = event({"type": "weather", "event_type": "weather"})
+            garbage = wire.garbage() if isinstance(wire, FramedWire) else [b"data: {broken\n\n", unknown]
+            return [*_begun(wire), *_texts(wire, [first]), *map(framed, garbage), *_texts(wire, rest), *_ended(wire)]
         case Garbles():
             raise AssertionError("garbage stands between pieces")
         case Waits(pieces, until, then):
@@ -117,7 +129,8 @@ def _sent(happened: object) -> bytes:
 
 
 def _begun(wire: Wire, reasoning: str = "") -> list[bytes]:
-    return [head(extra=CHUNKED), *map(_sent, wire.begin(reasoning))]
+    kind = wire.content_type if isinstance(wire, FramedWire) else "text/event-stream"
+    return [head(content_type=kind, extra=CHUNKED), *map(_sent, wire.begin(reasoning))]
 
 
 def _texts(wire: Wire, pieces: Sequence[str]) -> list[bytes]:

@@ -116,4 +116,4 @@ def test_the_form_can_be_chosen_exactly_where_tools_can_be_sent_natively(name: s
     endpoint = ENDPOINTS[name]
     for model in ("gpt-6.1", "some-model"):
         opened = open_provider(endpoint, model, "key", ProviderWorld(FakeClock(), random.random), Mode.AUTO, NATIVE)
-        assert opened.capabilities.native_calls is endpoint.speaks_chat(model)
+        assert opened.capabilities.native_calls is endpoint.offers_forms(model)
