@@ -147,9 +147,13 @@ class Fault:
 
 SEARCHED_CHARS = 4_000  # A message is short; a server that repeats the whole prompt puts its reason first
 
-# What vendors say with a 403 of a key itself, and not of what it may do.
+# What vendors say with a 403 of a key itself, and not of what it may do. The last two are Amazon Bedrock's.
 _BAD = r"\b(?:not valid|invalid|incorrect|leaked|revoked|expired|disabled|deactivated|deleted|blocked)\b"
-_DISABLED_KEY = re.compile(rf"\bkey\b[^.;\n]{{0,60}}?{_BAD}|{_BAD}[^.;\n]{{0,30}}?\bkey\b", re.IGNORECASE)
+_DISABLED_KEY = re.compile(
+    rf"\bkey\b[^.;\n]{{0,60}}?{_BAD}|{_BAD}[^.;\n]{{0,30}}?\bkey\b"
+    r"|make sure your api key is valid|bearer token has expired",
+    re.IGNORECASE,
+)
 
 # What vendors and servers say of a prompt that is too long. They agree on no code and no status, but all of them name
 # the thing that is measured, and near it that it is too large. A limit on the answer (`max_tokens`) has other words.

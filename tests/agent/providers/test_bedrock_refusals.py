@@ -5,13 +5,13 @@ from importlib import import_module
 
 import pytest
 
-from agent.errors import FailureReason
+from agent.errors import FailureReason, KeyTrouble
 from agent.providers.aws_credentials import AwsCredentials, AwsIdentity
 from agent.providers.bedrock_refusals import error_type
 from agent.providers.catalog import BEDROCK, bedrock_address, is_aws_region, region_of_arn
 from agent.providers.credentials import Key
 from agent.providers.factory import ProviderWorld
-from agent.providers.faults import provider_error
+from agent.providers.faults import Fault, FaultKind, provider_error
 from agent.providers.replay import ServedModel
 from agent.texts import ASK_OPERATOR
 from tests.fakes.bedrock_service import API_KEY
@@ -95,6 +95,14 @@ def test_each_refusal_says_what_to_do(status: int, kind: str, message: str, word
 )
 def test_with_an_api_key_the_sentence_is_about_the_key(status: int, message: str, words: str) -> None:
     assert words in refused(status, "", message, key=API_KEY).to_operator
+
+
+@pytest.mark.parametrize(
+    "message", ["Authentication failed: Please make sure your API Key is valid.", "Bearer Token has expired"]
+)
+def test_a_refused_api_key_is_set_aside_if_there_are_others(message: str) -> None:
+    assert Fault(FaultKind.ANSWERED, 403, message=message).key_trouble is KeyTrouble.REFUSED
+    assert Fault(FaultKind.ANSWERED, 403, message=NOT_AUTHORIZED).key_trouble is None
 
 
 def test_the_proposed_profile_is_of_the_regions_geography_and_none_is_proposed_for_a_profile() -> None:
