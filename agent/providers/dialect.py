@@ -40,6 +40,9 @@ class AnswerReader(ABC):
     `begun`: a part of the answer has arrived, so the request is not retried. `finished`: the end was reported, and
     only the usage may follow: a Fault after it changes nothing. `ignored`: the number of unreadable or unknown events.
     `dialect`: the name for native content of the answer.
+
+    An answer with content that nobody gets to see (`_unseen`), such as a picture or a call of a tool that was not
+    offered, has not ended well.
     """
 
     ends_openly: ClassVar = True
@@ -53,6 +56,7 @@ class AnswerReader(ABC):
         self.ignored: int = 0
         self._dialect = dialect
         self._reason = StopReason.UNKNOWN
+        self._unseen = False
         self._usage: dict[str, object] = {}
 
     @abstractmethod
@@ -62,7 +66,8 @@ class AnswerReader(ABC):
     def close(self) -> ResponseEnded:
         """Return the end of the answer. `usage` is None if the vendor reported none."""
         usage = self.usage_fields.read(self._usage) if self._usage else None
-        return ResponseEnded(self._reason, usage, self._native())
+        reason = StopReason.UNKNOWN if self._unseen and self._reason is StopReason.END else self._reason
+        return ResponseEnded(reason, usage, self._native())
 
     @abstractmethod
     def _native(self) -> NativeContent | None:

@@ -177,6 +177,7 @@ _TOO_LONG = re.compile(
 
 _STATUS_OF = {
     "insufficient_quota": 429,
+    "billing": 402,
     "rate_limit": 429,
     "resource_exhausted": 429,
     "overloaded": 529,

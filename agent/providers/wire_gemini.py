@@ -45,6 +45,15 @@ _REASONS = {
     **dict.fromkeys(("max_tokens", "continuation"), StopReason.LENGTH),
     **dict.fromkeys(_FILTERED, StopReason.FILTERED),
 }
+# Fields of a part that is no text and has nothing to show: what the vendor does by itself, and notes on other parts.
+_STEPS = frozenset(
+    {
+        *("executableCode", "codeExecutionResult", "toolCall", "toolResponse", "functionResponse"),
+        *("thought", "thoughtSignature", "text", "mediaProcessing", "mediaResolution", "audioTranscription"),
+        *("audioMetadata", "documentMetadata", "partMetadata", "speechMetadata", "spreadsheetMetadata"),
+        "videoMetadata",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +173,7 @@ class GeminiReader(AnswerReader):
         text, thought = wire.as_text(part.get("text")), bool(part.get("thought"))
         if part.get("thoughtSignature") or (text and not thought):
             self._parts.append(part)
+        self._unseen |= not part.keys() <= _STEPS
         if not text:
             return []
         if thought:

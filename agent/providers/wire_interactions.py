@@ -53,6 +53,17 @@ _REASONS = {
     "requires_continuation": StopReason.LENGTH,
     "budget_exceeded": StopReason.LENGTH,
 }
+# What the vendor does by itself on the way to a text.
+_OWN_STEPS = frozenset(
+    {
+        *("code_execution_call", "code_execution_result", "file_search_call", "file_search_result"),
+        *("google_maps_call", "google_maps_result", "google_search_call", "google_search_result"),
+        *("mcp_server_tool_call", "mcp_server_tool_result", "processing_call", "processing_result"),
+        *("retrieval_call", "retrieval_result", "tool_search_call", "tool_search_result"),
+        *("url_context_call", "url_context_result", "user_input", "function_result"),
+    }
+)
+_UNSEEN = frozenset({"image", "audio", "video", "document"})  # Parts of the output that are not shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +209,12 @@ class InteractionsReader(AnswerReader):
         if step.get("type") == "thought":
             return [event for part in wire.as_list(step.get("summary")) for event in _thought(part)]
         if step.get("type") != "model_output":
+            self._unseen |= step.get("type") not in _OWN_STEPS
             return []
         if self._texts:
             self._gap = "\n" if self._texts[-1].endswith("\n") else "\n\n"
         parts = [wire.as_object(part) for part in wire.as_list(step.get("content"))]
+        self._unseen |= any(part.get("type", "text") != "text" for part in parts)
         return [event for part in parts for event in self._emit(wire.as_text(part.get("text")))]
 
     def _delta(self, delta: Mapping[str, object]) -> list[ReaderEvent]:
@@ -213,7 +226,8 @@ class InteractionsReader(AnswerReader):
                 return _thought(delta.get("content"))
             case "thought_signature":
                 return []
-            case _:
+            case kind:
+                self._unseen |= kind in _UNSEEN
                 self.ignored += 1
                 return []
 

@@ -40,6 +40,14 @@ _REASONS = {
     "model_context_window_exceeded": StopReason.LENGTH,
     "refusal": StopReason.FILTERED,
 }
+_SHOWN = frozenset({"text", "thinking", "redacted_thinking"})
+# What the vendor does by itself on the way to a text.
+_STEPS = frozenset(
+    {
+        *("server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "tool_search_tool_result"),
+        *("code_execution_tool_result", "bash_code_execution_tool_result", "text_editor_code_execution_tool_result"),
+    }
+)
 _CACHED: dict[str, Json] = {"type": "ephemeral"}
 
 
@@ -200,6 +208,7 @@ class MessagesReader(AnswerReader):
         block = _Block(fields, self._gap())
         thinks_again = block.kind == "thinking" and any(earlier.kind == "text" for earlier in self._blocks)
         self._blocks.append(block)
+        self._unseen |= block.kind not in _SHOWN | _STEPS
         return [ReasoningArrived("")] * thinks_again + block.grow(wire.as_text(fields.get(block.kind)))
 
     def _gap(self) -> str:

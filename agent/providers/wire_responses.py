@@ -54,6 +54,18 @@ SILENT = frozenset(
     }
 )
 
+# Items of an answer that the bot reads, and what the vendor does by itself on the way to them. Any other item asks for
+# something that was not offered, or has content that is not shown.
+READ = frozenset({"message", "reasoning", "custom_tool_call", "function_call"})
+STEPS = frozenset(
+    {
+        *("web_search_call", "file_search_call", "code_interpreter_call", "tool_search_call", "tool_search_output"),
+        *("mcp_list_tools", "mcp_call", "mcp_approval_response", "program", "program_output", "compaction"),
+        *("additional_tools", "custom_tool_call_output", "function_call_output", "computer_call_output"),
+        *("local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
+    }
+)
+
 # Why an answer is incomplete. Any other reason, and any status but "completed", leaves open how much is missing.
 INCOMPLETE = {
     "content_filter": StopReason.FILTERED,
@@ -127,6 +139,7 @@ class ResponsesReader(AnswerReader):
         if not item:
             return []
         self._items.append(item)
+        self._unseen |= item.get("type", "message") not in READ | STEPS
         had_text, self._item_has_text = self._item_has_text, False
         if had_text or item.get("type") != "message":
             return []
