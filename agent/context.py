@@ -41,6 +41,7 @@ from agent.memory.marking import Superseded, mark
 from agent.memory.orders import without_orders
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import Injection, UserProfile, compress_for_injection
+from agent.memory.review import to_mark
 from agent.messages import Image, Message, Provenance, Role, ToolSpec, estimate_tokens, fit_newest
 from agent.progress import relays
 from agent.protocol import render
@@ -234,6 +235,8 @@ class Context:
     read: tuple[str, ...] = ()
     """The texts that others than the bot wrote: they make addresses read (`agent.addresses`)."""
     provenance: Provenance = Provenance.FOREIGN
+    used_entries: tuple[int, ...] = ()
+    """The ids of the profile's entries whose use has to be stored (`Closing.used_entries`)."""
     memory: str = ""
     """The contents of the four layers and of past threads, as one text."""
     tools: tuple[ToolSpec, ...] = ()
@@ -289,6 +292,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         messages,
         message_ids=tuple(message.id for message, _ in fitting),
         fact_ids=memory.fact_ids,
+        used_entries=to_mark(profile.entries, parts.now),
         sources=(
             *(message.id for _, message in parts.reminded),
             *profile.sources,

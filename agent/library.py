@@ -308,7 +308,12 @@ class Agent:
             capabilities = self._provider.capabilities
             context, _ = await composer.compose(claim, self._persona, tools, frozenset(), capabilities, turn.progress)
             turn.record_sources(context.sources)
-            closing = replace(closing, context_messages=context.message_ids, context_facts=context.fact_ids)
+            closing = replace(
+                closing,
+                context_messages=context.message_ids,
+                context_facts=context.fact_ids,
+                used_entries=context.used_entries,
+            )
             loop = loop_of(
                 claim,
                 turn,

@@ -138,6 +138,8 @@ class Closing:
     given_messages: tuple[int, ...] = ()
     """Those of them that tools brought into the context: the model had asked for them."""
     context_facts: tuple[str, ...] = ()
+    used_entries: tuple[int, ...] = ()
+    """The ids of entries of the profile in its context, those whose last use is stored longer than a day ago."""
     given_documents: tuple[int, ...] = ()
     """The ids of the documents that tools quoted."""
     learn_at: datetime | None = None

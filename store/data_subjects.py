@@ -378,7 +378,7 @@ def _facts(subject: Subject) -> Rows:
                 "kept_by": row["source"],
                 "superseded": not row["is_valid"],
             }
-            yield exported | {name: row[name] for name in plain}
+            yield exported | {name: row[name] for name in plain} | _use(row)
 
     return _rows(fact, where, export_rows)
 
@@ -399,9 +399,13 @@ def _profile(subject: Subject) -> Rows:
             plain = ("person", "field", "text", "audience", "confidence", "everywhere")
             exported: ExportedRow = {name: row[name] for name in plain}
             exported |= {"key": row["key"] or None, "time": _time(row["time"]), "sources": links.get(row["id"], [])}
-            yield exported
+            yield exported | _use(row)
 
     return _rows(profile_entry, known, export_rows)
+
+
+def _use(row: sa.RowMapping) -> ExportedRow:
+    return {"last_used": row["used"] and _time(row["used"]), "kept": row["kept"] and _time(row["kept"])}
 
 
 def _links(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str | None]:

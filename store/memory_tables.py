@@ -53,6 +53,8 @@ class FactRow(TableRow, table=True):
     """How often a model was asked about this doubt."""
     announced: int | None = None
     """The turn whose answer told its person of it; 0: it is older than these announcements."""
+    kept: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """When it was last decided that it still holds."""
 
 
 fact: Final = metadata.tables["fact"]
@@ -88,6 +90,10 @@ class ProfileEntryRow(TableRow, table=True):
     time: datetime = Field(sa_type=UtcDateTime)
     confidence: float
     everywhere: bool = False
+    used: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """When it was last in the context of a turn, to a day. Of an entry from before r0049: no later than its upgrade."""
+    kept: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """When its person last decided that it still holds."""
 
 
 profile_entry: Final = metadata.tables["profile_entry"]

@@ -111,6 +111,10 @@ class Fact:
     """Whether its person allows it in all replies to them, whatever its audience."""
     doubted_by: str | None = None
     """The newer fact that may have replaced this one. Of a superseded one: it did, by the verdict of a model."""
+    used: datetime | None = field(default=None, compare=False)
+    """When it was last in the context of a turn."""
+    kept: datetime | None = field(default=None, compare=False)
+    """When it was last decided that it still holds (`agent.memory.review`)."""
     said: str = field(default="", compare=False, repr=False)
     """What the person wrote in its source message, where facts are compared; else ""."""
     reading: Reading | None = field(default=None, compare=False, repr=False)

@@ -119,6 +119,10 @@ class ProfileEntry:
     permalink: str | None = None
     everywhere: bool = False
     """Whether its person allows it in all replies to them, whatever its audience."""
+    used: datetime | None = None
+    """When it was last in the context of a turn, to a day (`agent.memory.review.MARKED_EVERY`)."""
+    kept: datetime | None = None
+    """When its person last decided that it still holds (`agent.memory.review`)."""
 
     @property
     def is_settled(self) -> bool:

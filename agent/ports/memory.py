@@ -5,6 +5,7 @@ may raise StoreError, and StoreUnavailable if the same may work later.
 """
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from agent.jobs import Job
@@ -86,6 +87,10 @@ class Facts(FactWriter, Protocol):
         """
         ...
 
+    async def keep(self, person: str, fact: str, now: datetime) -> bool:
+        """Store that this valid fact of the person ("" for a policy) still holds; False if it is gone."""
+        ...
+
     async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
         """Allow a fact in all replies to the person, or only where it was said; False if it is gone."""
         ...
@@ -123,6 +128,10 @@ class Profiles(Protocol):
 
     async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
         """Return the messages that wait to be learned from, oldest first."""
+        ...
+
+    async def keep(self, person: str, entry: int, now: datetime) -> bool:
+        """Store that this entry of the person still holds; False if it is gone."""
         ...
 
     async def skip_learning(

@@ -22,6 +22,8 @@ class ShownEntry:
     """Whether it replaced another one, which holds again if this one is undone."""
     may_settle: bool = False
     """Whether it is marked as possibly outdated by another entry, and its person can decide."""
+    may_keep: bool = False
+    """Whether it is offered for review (`agent.memory.review`)."""
 
 
 @dataclass(frozen=True, slots=True)

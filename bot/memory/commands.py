@@ -38,7 +38,7 @@ WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "shar
 
 async def show(service: MemoryService, call: declaration.CommandCall) -> Panel:
     if call.caller.entry_chars is None:
-        service = replace(service, page_size=TERMINAL_PAGE)
+        service = replace(service, page_size=TERMINAL_PAGE, numbered=True)
     answer = await service.answer(await call.caller.private_asker(), call.words)
     path = view.export_path(call.words)
     return memory_panel(answer, call.caller.entry_chars, listed=not call.words, path=path)
@@ -69,7 +69,9 @@ def _entry_part(entry: ShownEntry, chars: int | None) -> PanelPart:
     if chars is not None and len(entry.text) > chars:
         return PanelPart(entry_line(entry, chars), (opening,))
     # The list has room for three buttons at each entry; all stand below the entry when it is opened.
-    return PanelPart(entry_line(entry), (*_decisions(entry), opening) if entry.may_settle else _entry_actions(entry))
+    if entry.may_settle:
+        return PanelPart(entry_line(entry), (*_decisions(entry), opening))
+    return PanelPart(entry_line(entry), _review_actions(entry) if entry.may_keep else _entry_actions(entry))
 
 
 def _decisions(entry: ShownEntry) -> tuple[PanelAction, ...]:
@@ -80,6 +82,15 @@ def _decisions(entry: ShownEntry) -> tuple[PanelAction, ...]:
     )
 
 
+def _review_actions(entry: ShownEntry) -> tuple[PanelAction, ...]:
+    """The buttons of an entry that is offered for review."""
+    return (
+        PanelAction(memory_texts.KEEP, view.keep_words(entry.key)),
+        CORRECT.button(view.correct_words(entry.key)),
+        PanelAction("Delete", view.delete_words(entry.key), danger=True, confirm=SURE),
+    )
+
+
 def _entry_actions(entry: ShownEntry) -> tuple[PanelAction, ...]:
     """The buttons of an entry."""
     key = entry.key
@@ -87,6 +98,8 @@ def _entry_actions(entry: ShownEntry) -> tuple[PanelAction, ...]:
         PanelAction("Delete", view.delete_words(key), danger=True, confirm=SURE),
         CORRECT.button(view.correct_words(key)),
     ]
+    if entry.may_keep:
+        actions.append(PanelAction(memory_texts.KEEP, view.keep_words(key)))
     if entry.may_settle:
         actions += _decisions(entry)
     if entry.may_undo:
@@ -181,7 +194,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "delete 3, undo, correct 3 NEW WORDS, everywhere 3, both 3, replace 3, export, pause or help",
+            "delete 3, undo, correct 3 NEW WORDS, keep 3, everywhere 3, both 3, replace 3, export, pause or help",
         ),
     ),
     phrases=("show memory", "show my memory"),

@@ -99,6 +99,7 @@ def _profile_entry(entry: ProfileEntry) -> Json:
         "source": entry.permalink,
         "corrected": not entry.sources,
         "everywhere": entry.everywhere,
+        **_use(entry),
     }
 
 
@@ -116,7 +117,12 @@ def _fact(fact: Fact) -> Json:
         "needs_review": fact.needs_review,
         "corrected": fact.source == CORRECTION,
         "everywhere": fact.everywhere,
+        **_use(fact),
     }
+
+
+def _use(item: Remembered) -> dict[str, Json]:
+    return {"last_used": item.used and _time(item.used), "kept": item.kept and _time(item.kept)}
 
 
 def _scheduled(schedule: Schedule) -> Json:

@@ -5,7 +5,7 @@ People's text is escaped and shown literally. An entry's number is written as te
 """
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import tzinfo
 from typing import Final
 from zlib import crc32
@@ -15,7 +15,8 @@ from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Fact
 from agent.memory.forgetting_plans import Receipt
 from agent.memory.layers import Remembered
 from agent.memory.profile import ProfileEntry
-from bot.chat.texts.formatting import literal, shortened
+from agent.memory.review import Review
+from bot.chat.texts.formatting import counted, literal, shortened
 from bot.memory import texts as memory_texts
 from bot.memory.answers import ShownEntry
 from bot.memory.numbers import EntryNumbers
@@ -26,6 +27,9 @@ BACKSLASH: Final = "\\"  # Left at the end of a shortened text, it would escape 
 PAGE: Final = 6
 TERMINAL_PAGE: Final = 24  # Without buttons each entry is a line or two, and a terminal is scrolled
 QUOTE_CHARS: Final = 200  # Of an entry's text, where a sentence quotes it
+
+
+_NO_REVIEWS: Final[Mapping[str, Review]] = {}
 
 
 def key_of(item: Remembered) -> str:
@@ -56,18 +60,19 @@ def listed_entries(
     self_stated: Container[str],
     former: Sequence[Fact] = (),
     valid: Sequence[Fact] = (),
+    reviews: Mapping[str, Review] = _NO_REVIEWS,
 ) -> tuple[ShownEntry, ...]:
-    """Return the entries as they are shown, in the order of their numbers in `numbers`; days are of `zone`.
+    """Return the entries as they are shown, in their order; their numbers are in `numbers`, and days are of `zone`.
 
     `self_stated`: the ids of facts that come from the person's own words alone. Profile entries always do.
-    `former`: the superseded facts; `valid`: the others, also those of other pages.
+    `former`: the superseded facts; `valid`: the others, also those of other pages; `reviews`: by the entries' keys.
     """
     replaced: dict[str, list[str]] = {}
     for fact in former:
         if fact.superseded_by is not None:
             replaced.setdefault(fact.superseded_by, []).append(fact.text)
     by_id = {fact.id: fact for fact in valid}
-    entries = (
+    return tuple(
         _entry(
             item,
             numbers,
@@ -75,20 +80,26 @@ def listed_entries(
             self_stated,
             () if isinstance(item, ProfileEntry) else replaced.get(item.id, ()),
             None if isinstance(item, ProfileEntry) else by_id.get(item.doubted_by or ""),
+            reviews.get(key_of(item)),
         )
         for item in items
     )
-    return tuple(sorted(entries, key=lambda entry: entry.number))
 
 
 def page_of(
-    items: Sequence[Remembered], numbers: EntryNumbers, page: int, key: str | None = None, size: int = PAGE
+    items: Sequence[Remembered],
+    numbers: EntryNumbers,
+    page: int,
+    key: str | None = None,
+    size: int = PAGE,
+    first: Container[str] = (),
 ) -> tuple[list[Remembered], int, int]:
     """Return the entries of a page, its number and the count of pages; the nearest page if there is no such page.
 
-    `key`: of an entry; if it is listed, its page is returned instead of `page`. `size`: the entries per page.
+    They are in the order of their numbers, those with the keys `first` before all others. `key`: of an entry; if it is
+    listed, its page is returned instead of `page`. `size`: the entries per page.
     """
-    in_order = sorted(items, key=lambda item: numbers.by_key[key_of(item)])
+    in_order = sorted(items, key=lambda item: (key_of(item) not in first, numbers.by_key[key_of(item)]))
     index = next((index for index, item in enumerate(in_order) if key_of(item) == key), None)
     target, pages = page if index is None else index // size + 1, max(1, -(-len(items) // size))
     current = min(max(target, 1), pages)
@@ -120,6 +131,14 @@ def lasting_text(pauses: Sequence[PauseLearning]) -> str:
     return "\n".join(memory_texts.paused_text(here=pause.here, for_everybody=pause.for_everybody) for pause in pauses)
 
 
+def review_text(count: int, *, numbered: bool) -> str:
+    """Return the notice above entries that are offered for review; "" for none. `numbered`: there are no buttons."""
+    if not count:
+        return ""
+    counted_entries = counted(count, "entry", "entries")
+    return (memory_texts.TO_REVIEW_BY_NUMBER if numbered else memory_texts.TO_REVIEW).format(count=counted_entries)
+
+
 def full_text(items: Sequence[Remembered]) -> str:
     """Return the notice that an audience holds as many facts as it may; "" where none does."""
     counts = Counter(item.audience for item in items if isinstance(item, Fact))
@@ -134,6 +153,7 @@ def _entry(
     self_stated: Container[str],
     replaced: Sequence[str],
     doubter: Fact | None,
+    due: Review | None,
 ) -> ShownEntry:
     """`replaced`: the texts of the facts that it superseded; `doubter`: the fact that may have replaced it."""
     doubt = instead = ""
@@ -154,14 +174,25 @@ def _entry(
     return ShownEntry(
         key_of(item),
         numbers.by_key[key_of(item)],
-        text,
+        text + _why_reviewed(due, zone),
         _source(item, zone),
         may_go_everywhere=in_own_words and not item.everywhere,
         everywhere=item.everywhere,
         plain=plain,
         may_undo=bool(instead),
         may_settle=bool(doubt),
+        may_keep=due is not None,
     )
+
+
+def _why_reviewed(review: Review | None, zone: tzinfo) -> str:
+    if review is None:
+        return ""
+    day = review.since.astimezone(zone).date().isoformat()
+    if review.by is None:
+        return memory_texts.NOT_USED.format(day=day)
+    policy = literal(shortened(review.by.text, QUOTE_CHARS)).rstrip(BACKSLASH)
+    return memory_texts.OVERRULED.format(day=day, policy=policy)
 
 
 def _with_proof(sentence: str, receipt: Receipt) -> str:

@@ -66,6 +66,13 @@ class SettleDoubt:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepEntry:
+    """An entry that was offered for review still holds."""
+
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExportMemory:
     """`path`: the file that a terminal writes; "" to print the export."""
 
@@ -110,6 +117,7 @@ Request: TypeAlias = (
     | CorrectEntry
     | UseEverywhere
     | SettleDoubt
+    | KeepEntry
     | ExportMemory
     | PauseLearning
     | ShareOwn
@@ -144,6 +152,8 @@ def read_memory_request(words: str) -> Request:
             return UseEverywhere(ref, on=word == "everywhere")
         case "both" | "replace" if names_entry and not text:
             return SettleDoubt(ref, replaced=word == "replace")
+        case "keep" if names_entry and not text:
+            return KeepEntry(ref)
         case "export":
             return ExportMemory(rest)
         case "pause" | "resume" if where in _HERE | _EVERYBODY | {""}:
@@ -190,6 +200,10 @@ def correct_words(key: str) -> str:
 
 def settle_words(key: str, *, replaced: bool) -> str:
     return f"{'replace' if replaced else 'both'} {key}"
+
+
+def keep_words(key: str) -> str:
+    return f"keep {key}"
 
 
 def everywhere_words(key: str, *, on: bool) -> str:

@@ -1,7 +1,7 @@
 """Commands by which people see, correct, export and delete what is known about them, and judge or delete replies."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, assert_never
@@ -14,6 +14,7 @@ from agent.memory.facts import CORRECTION, Fact, with_superseded
 from agent.memory.forgetting_plans import CONNECT_CODE, CONNECT_ENTERED, PAUSED, EntriesPlan
 from agent.memory.layers import Remembered
 from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, UserProfile, opened, stated, tidy
+from agent.memory.review import due_reviews
 from agent.memory.secrets import has_secret
 from agent.memory.writing import NewFact, Written
 from agent.ports.clock import Clock
@@ -43,6 +44,7 @@ from bot.memory.listing import (
     lasting_text,
     listed_entries,
     page_of,
+    review_text,
 )
 from bot.memory.notices import KeptNotice
 from bot.memory.numbers import EntryNumbers, decode_numbers
@@ -88,6 +90,8 @@ class MemoryService:
     operates: Callable[[str], bool] = lambda _: False
     """Returns whether this person is an operator, who may decide for everyone anywhere."""
     page_size: int = ENTRIES_PER_PAGE
+    numbered: bool = False
+    """Whether entries are decided about by their numbers, because there are no buttons."""
     deleted: Callable[[str], None] = lambda _: None
     """Called with the key under which a deletion can be undone."""
 
@@ -118,6 +122,8 @@ class MemoryService:
                 return await self._decide(viewer, ref, lambda item, at: self._use_everywhere(item, at, on=on))
             case view.SettleDoubt(ref, replaced):
                 return await self._decide(viewer, ref, lambda item, at: self._settle_doubt(item, at, replaced=replaced))
+            case view.KeepEntry(ref):
+                return await self._decide(viewer, ref, self._keep)
             case view.ExportMemory():
                 return MemoryAnswer(memory_texts.EXPORTED, file=await self._export(viewer))
             case view.PauseLearning():
@@ -141,13 +147,15 @@ class MemoryService:
 
     async def known(self, viewer: Asker, *, past: bool = False) -> list[Remembered]:
         """Return all entries about the viewer that may be shown at their place; `past`: also superseded facts."""
-        return await self._known(viewer.person.id, await self.audiences(viewer.place), past=past)
+        facts = await self.facts.readable(viewer.person.id, audiences := await self.audiences(viewer.place))
+        return await self._known(viewer.person.id, audiences, facts, past=past)
 
-    async def _known(self, person: str, audiences: frozenset[str], *, past: bool) -> list[Remembered]:
-        facts = [
-            fact for fact in await self.facts.readable(person, audiences) if fact.person and (past or fact.is_valid)
-        ]
-        return [*facts, *await self.profiles.all_entries(person, audiences)]
+    async def _known(
+        self, person: str, audiences: frozenset[str], facts: Sequence[Fact], *, past: bool
+    ) -> list[Remembered]:
+        """`facts`: those that may be read there, also the policies, which are left out."""
+        own = [fact for fact in facts if fact.person and (past or fact.is_valid)]
+        return [*own, *await self.profiles.all_entries(person, audiences)]
 
     async def _show_entry(self, viewer: Asker, ref: str) -> MemoryAnswer:
         """Return one entry, and the page that lists it."""
@@ -158,21 +166,28 @@ class MemoryService:
 
     async def _list(self, viewer: Asker, notice: str = "", page: int = 1, key: str | None = None) -> MemoryAnswer:
         """Return the current list below the text `notice`: this page, or the one that lists the entry of `key`."""
-        all_items = await self.known(viewer, past=True)
+        audiences = await self.audiences(viewer.place)
+        facts = await self.facts.readable(viewer.person.id, audiences)
+        all_items = await self._known(viewer.person.id, audiences, facts, past=True)
         former = [item for item in all_items if isinstance(item, Fact) and not item.is_valid]
         items = [item for item in all_items if item not in former]
         valid = [item for item in items if isinstance(item, Fact)]
         numbers = await self._update_numbers(viewer, lambda old: old.including(key_of(item) for item in items))
-        page_items, current, pages = page_of(items, numbers, page, key, self.page_size)
+        policies = [fact for fact in facts if not fact.person and fact.is_valid]
+        # In a thread: comparing many facts with policies would block the event loop.
+        due = await asyncio.to_thread(due_reviews, items, policies, self.clock.now())
+        reviews = {key_of(review.item): review for review in due}
+        page_items, current, pages = page_of(items, numbers, page, key, self.page_size, reviews)
         own = await self.facts.in_own_words(
             viewer.person.id, [item.id for item in page_items if isinstance(item, Fact)]
         )
-        entries = listed_entries(page_items, numbers, zone_of(viewer.person.time_zone), own, former, valid)
+        entries = listed_entries(page_items, numbers, zone_of(viewer.person.time_zone), own, former, valid, reviews)
         paused = lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = memory_texts.MEMORY_HEADING if entries else memory_texts.NOTHING_REMEMBERED
         opted_out = (await self.preferences.all_of(viewer.person.id)).get(SHARING) == PAUSED
         sharing = memory_texts.OWN_KEPT_BACK if opted_out else ""
-        parts = [notice, paused, sharing, full_text(items), heading]
+        review = review_text(len(reviews) if current == 1 else 0, numbered=self.numbered)
+        parts = [notice, paused, sharing, full_text(items), review, heading]
         return MemoryAnswer("\n\n".join(filter(None, parts)), entries, current, pages)
 
     async def _numbers(self, viewer: Asker) -> EntryNumbers:
@@ -333,6 +348,16 @@ class MemoryService:
         sentence = memory_texts.SETTLED if replaced else memory_texts.BOTH_KEPT
         return sentence.format(older=entry_sentence(item), newer=entry_sentence(newer))
 
+    async def _keep(self, item: Remembered, viewer: Asker) -> str:
+        owner, now = _owner(item, viewer), self.clock.now()
+        if isinstance(item, ProfileEntry):
+            kept = await self.profiles.keep(owner, item.id, now)
+        else:
+            kept = await self.facts.keep(owner, item.id, now)
+        if not kept:
+            raise Refused(memory_texts.NO_ENTRY)
+        return memory_texts.ENTRY_KEPT.format(said=entry_sentence(item))
+
     async def _use_everywhere(self, item: Remembered, viewer: Asker, *, on: bool) -> str:
         person = viewer.person.id
         if _owner(item, viewer) != person:
@@ -362,7 +387,9 @@ class MemoryService:
         totals = await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person.id)
         preferences = await self.preferences.all_of(person.id)
         choices = {name: value for name, value in preferences.items() if name not in NOT_EXPORTED}
-        items, messages = await self._known(person.id, audiences, past=True), await self._messages(person.id, audiences)
+        facts = await self.facts.readable(person.id, audiences)
+        items = await self._known(person.id, audiences, facts, past=True)
+        messages = await self._messages(person.id, audiences)
         fit = messages.bytes_left * 3 // 4  # as base64
         files = await self.saved_files.of_person(person.id, audiences, now, limit=MAX_FILES, max_bytes=fit)
         schedules = [

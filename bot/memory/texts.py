@@ -40,6 +40,12 @@ LEARNED_SINCE = f"{LEARNED_EARLIER}{{facts}}*"
 KEPT_AND_LEARNED = f"{REMEMBERED}{{facts}}. Learned from your earlier messages: {{earlier}}*"
 MAY_BE_OUTDATED = " (possibly outdated by entry {number}: “{newer}”)"
 KEEP_BOTH = "Keep both"
+KEEP = "Keep"
+NOT_USED = " (not used since {day})"
+OVERRULED = " (a newer policy of {day} says otherwise: “{policy}”)"
+TO_REVIEW = "{count} may be out of date. Choose *Keep*, *Correct* or *Delete* for each."
+TO_REVIEW_BY_NUMBER = "{count} may be out of date. For each, use `/memory keep 3`, `correct 3 NEW WORDS` or `delete 3`."
+ENTRY_KEPT = "Kept: {said}. I will not ask about it again for half a year."
 REPLACE = "Replace"
 BOTH_KEPT = "Both are valid: {older} and {newer}."
 SETTLED = "Replaced {older} with {newer}. To make both valid again, undo the newer entry."
@@ -66,6 +72,7 @@ MEMORY_HELP: Mapping[str, str] = {
     "/memory here 3": "use entry 3 only where you said it",
     "/memory both 3": "keep entry 3 and the newer one that may have replaced it",
     "/memory replace 3": "replace entry 3 with the newer one that may have replaced it",
+    "/memory keep 3": "keep entry 3, which may be out of date",
     "/memory export": "export what I know about you as JSON",
     "/memory pause": "stop learning from what you say",
     "/memory pause here": "stop in this channel only; channel managers can add “for everyone”",
@@ -74,7 +81,7 @@ MEMORY_HELP: Mapping[str, str] = {
 }
 MEMORY_USAGE = (
     "`/memory` shows the list. You can add `show 3`, `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, "
-    "`here 3`, `both 3`, `replace 3`, `export`, `pause`, `resume`, `share off` or `help`."
+    "`here 3`, `both 3`, `replace 3`, `keep 3`, `export`, `pause`, `resume`, `share off` or `help`."
 )
 DID_YOU_MEAN = "Did you mean `/memory {word}`? "
 _ENTRY_FORM = "Write the entry's number, as in `/memory {word} 3`."
@@ -92,6 +99,7 @@ MEMORY_FORMS: Mapping[str, str] = {
     "here": _ENTRY_FORM.format(word="here"),
     "both": _ENTRY_FORM.format(word="both"),
     "replace": _ENTRY_FORM.format(word="replace"),
+    "keep": _ENTRY_FORM.format(word="keep"),
     "export": MEMORY_USAGE,
     "pause": _PAUSE_FORM.format(word="pause"),
     "resume": _PAUSE_FORM.format(word="resume"),

@@ -82,7 +82,7 @@ COMPARED: Final = 150
 CHAIN: Final = 100  # Steps from one fact to the next that are followed in the rows
 ABOUT: Final = frozenset({"person", "they", "user"})  # Words with which a model refers to the speaker
 # Statements are built once: building one takes longer than running it.
-_COLUMNS: Final = tuple(column for column in fact.c if column.name not in {"used", "announced", "doubt_asked"})
+_COLUMNS: Final = tuple(column for column in fact.c if column.name not in {"announced", "doubt_asked"})
 _AUTHORITIES: Final = {int(authority): authority for authority in Authority}
 _MEMORY_TYPES: Final = {str(memory_type): memory_type for memory_type in MemoryType}
 _SCOPES: Final = {str(scope): scope for scope in Scope}
@@ -283,6 +283,11 @@ def open_(connection: Connection, person_id: str, id_: str, *, everywhere: bool)
     return connection.execute(own.values(everywhere=everywhere)).rowcount == 1
 
 
+def keep(connection: Connection, person_id: str, id_: str, now: datetime) -> bool:
+    valid = update(fact).where(fact.c.person == person_id, fact.c.id == int(id_), fact.c.is_valid)
+    return connection.execute(valid.values(kept=now)).rowcount == 1
+
+
 def is_covered_by(value: str, text: str) -> bool:
     """Whether every telling word of a fact's value occurs in the text."""
     return set(telling_words(value)) - ABOUT <= set(index_words(text))
@@ -398,6 +403,7 @@ class SqlFacts(SqlStore):
     doubts = reads(doubts)
     settle = writes(settle)
     reinstate = writes(reinstate)
+    keep = writes(keep)
 
     async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
         return await self.database.read(in_own_words, person, facts)
@@ -553,7 +559,7 @@ def _fact(row: Row[Any], grounds: Iterable[str] = (), derived: Iterable[str] = (
     cells: tuple[Any, ...] = tuple(row)
     id_, key, value, source, time, audience, whose, authority, is_valid, superseded_by, supersedes = cells[:11]
     memory_type, scope, scope_id, needs_review, is_constraint, limit, source_message, everywhere = cells[11:19]
-    reading, reader, doubted_by, permalink = cells[19:]
+    used, reading, reader, doubted_by, kept, permalink = cells[19:]
     return Fact(
         id=str(id_),
         key=key,
@@ -578,6 +584,8 @@ def _fact(row: Row[Any], grounds: Iterable[str] = (), derived: Iterable[str] = (
         permalink=permalink,
         everywhere=everywhere,
         doubted_by=_text(doubted_by),
+        used=used,
+        kept=kept,
         reading=fact_index.kept_reading(value, reading, reader) if is_valid else None,
     )
 

@@ -7,8 +7,9 @@ Rules
   a text that was edited meanwhile, or in a place whose audience has changed, is not stored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import chain
 from typing import Final
 
@@ -96,6 +97,15 @@ def skip_learning(
     return connection.execute(waiting.values(to_learn=False, passed_over=True)).rowcount
 
 
+def keep(connection: sa.Connection, person: str, entry: int, now: datetime) -> bool:
+    own = sa.update(profile_entry).where(profile_entry.c.person == person, profile_entry.c.id == entry)
+    return connection.execute(own.values(kept=now)).rowcount == 1
+
+
+def mark_used(connection: sa.Connection, entries: Collection[int], now: datetime) -> None:
+    connection.execute(sa.update(profile_entry).where(profile_entry.c.id.in_(entries)).values(used=now))
+
+
 class SqlProfiles(SqlStore):
     get = reads(profile_of)
     readable = reads(readable)
@@ -103,6 +113,7 @@ class SqlProfiles(SqlStore):
     unlearned = reads(unlearned)
     save = writes(save)
     skip_learning = writes(skip_learning)
+    keep = writes(keep)
 
 
 def remove_entries(connection: sa.Connection, entries: frozenset[int]) -> int:
@@ -147,7 +158,7 @@ def _of_account(
     sources: dict[int, list[int]] = {}
     for entry, source in connection.execute(_SOURCES, parameters):
         sources.setdefault(entry, []).append(source)
-    names = ("id", "audience", *_COLUMNS)
+    names = ("id", "audience", *_COLUMNS, "used", "kept")
     return tuple(
         ProfileEntry(
             field=ProfileField(row["field"]),

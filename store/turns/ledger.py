@@ -49,7 +49,7 @@ from store.databases.database import Database, SqlStore, in_order, reads, row_id
 from store.erased_ids import ErasedIds
 from store.json_columns import NamedInProgress, progress_calls
 from store.json_lists import ids_in_parameter
-from store.memory import fact_store, learning_marks, participants
+from store.memory import fact_store, learning_marks, participants, profiles
 from store.memory_tables import fact
 from store.message_tables import conversation, message, participant
 from store.replies import page
@@ -296,6 +296,8 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         return asked  # its sources were forgotten meanwhile: the records and the summary would restore their words
     if closing.context_facts:
         fact_store.mark_used(connection, closing.context_facts, now)
+    if closing.used_entries:
+        profiles.mark_used(connection, closing.used_entries, now)
     if closing.actions:
         records = [row_mapping.action(claim.turn, record, drawn) for record in closing.actions]
         connection.execute(_NEW_ACTIONS, records)

@@ -9,11 +9,13 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.errors import StoreError
+from agent.events import Outcome
 from agent.memory.facts import ConstraintType, Fact, Scope, chain, current
 from agent.memory.forgetting_plans import Everything
 from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
+from agent.turn_records import Closing
 from store.engine import Store
-from tests.contracts.steps import answered, in_memory_too, proved
+from tests.contracts.steps import answered, claimed, in_memory_too, proved
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread
@@ -191,3 +193,19 @@ async def test_a_person_who_wrote_elsewhere_has_a_latest_other_thread(store: Sto
     assert await store.conversations.latest_elsewhere("ann", "c") == "a"
     assert await store.conversations.latest_elsewhere("ann", "a") == "b"
     assert await store.conversations.latest_elsewhere("ben", "a") is None
+
+
+async def test_a_valid_fact_is_kept_by_its_person_and_a_policy_by_nobody_else(store: Store) -> None:
+    tea = await remember(store.facts, "ann", "likes tea", DM, START)
+    policy = new("budget", "5,000 EUR", person="", audience=TEAM, source="policy", is_constraint=True)
+    policy = await written(store, replace(policy, authority=Authority.MANAGER))
+    assert not await store.facts.keep("ben", tea.id, START)
+    assert not await store.facts.keep("ann", policy.id, START)
+    assert [one.kept for one in await known(store, "ann", DM, TEAM)] == [None, None]
+    assert await store.facts.keep("ann", tea.id, START)
+    assert await store.facts.keep("", policy.id, START + timedelta(minutes=1))
+    assert [one.kept for one in await known(store, "ann", DM, TEAM)] == [START, START + timedelta(minutes=1)]
+    await store.ledger.accept(said("hello"))
+    closing = Closing(Outcome.ANSWERED, "ok", context_facts=(tea.id,))
+    await store.ledger.finish(await claimed(store), closing, START + timedelta(minutes=2))
+    assert [one.used for one in await known(store)] == [START + timedelta(minutes=2)]

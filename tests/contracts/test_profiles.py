@@ -228,3 +228,27 @@ async def test_calls_that_learn_are_charged_to_the_person(store: Store) -> None:
     assert [total.spent for total in await store.spending.totals(period, By.PERSON)] == [Spent.on(calls)]
     await store.forgetting.forget(Everything("ann"), START)
     assert [total.spent for total in await store.spending.totals(period, By.DAY)] == [Spent.on(calls)]
+
+
+async def used(store: Store) -> list[tuple[str, int | None, int | None]]:
+    """Each entry's text, and after how many minutes it was last used and kept."""
+    entries = await store.profiles.all_entries("ann", frozenset({DM.audience}))
+    return [
+        (one.text, one.used and (one.used - START) // MINUTE, one.kept and (one.kept - START) // MINUTE)
+        for one in entries
+    ]
+
+
+async def test_the_entries_of_a_turns_context_are_marked_as_used_when_it_ends(store: Store) -> None:
+    first, second = await heard(store, said("one")), await heard(store, said("two"))
+    rust, tea = (await learn(store, DM, insight("Rust", first), insight("tea", second))).entries
+    await store.ledger.accept(said("three"))
+    closing = Closing(Outcome.ANSWERED, "ok", used_entries=(rust.id, 10**6))
+    await store.ledger.finish(await claimed(store), closing, START + 5 * MINUTE)
+    assert await used(store) == [("Rust", 5, None), ("tea", None, None)]
+    assert await store.profiles.keep("ann", tea.id, START + 7 * MINUTE)
+    assert not await store.profiles.keep("ben", tea.id, START + 9 * MINUTE), "another person's"
+    assert not await store.profiles.keep("ann", 10**6, START)
+    assert await used(store) == [("Rust", 5, None), ("tea", None, 7)]
+    await learn(store, DM, insight("cycling", first, minute=1))
+    assert (await used(store))[:2] == [("Rust", 5, None), ("tea", None, 7)], "learning does not change it"

@@ -4,9 +4,11 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from agent.memory.audience import Audience, PersonAudience, Place, TeamAudience, label
 from agent.memory.profile import Insight, Partition, ProfileField, learned
+from agent.memory.review import UNUSED
 from agent.messages import Message
 from bot.chat.texts import replies as reply_texts
 from bot.memory import texts as memory_texts
@@ -20,13 +22,15 @@ from tests.flows.test_discord_commands import answer_to, answered, buttons, talk
 LINK = "https://discord.com/channels/1/2/3"
 
 
-async def learn(host: AnsweringHost, *texts: str, person: str = ANN, audience: Audience | None = None) -> None:
+async def learn(
+    host: AnsweringHost, *texts: str, person: str = ANN, audience: Audience | None = None, days_ago: int = 0
+) -> None:
     """The bot has learned these interests of the person there, or in their direct messages."""
     partition = Partition(f"discord:{person}", label(audience or PersonAudience(f"discord:{person}")))
     place = Place(audience or PersonAudience(f"discord:{person}"))
     asked = (said("Hm.", person=f"discord:{person}", conversation=f"{person} elsewhere", place=place) for _ in texts)
     sources = [await host.store.hear(replace(one, permalink=LINK)) for one in asked]
-    now = host.messages.clock.now()
+    now = host.messages.clock.now() - timedelta(days=days_ago)
     insights = [Insight(ProfileField.INTERESTS, text, (id_,), now) for text, id_ in zip(texts, sources, strict=True)]
     before = await host.store.profiles.get(partition)
     assert await host.store.profiles.save(partition, learned(before, partition.audience, insights, 1, now))
@@ -70,6 +74,21 @@ async def test_an_entry_is_deleted_with_its_button_and_comes_back() -> None:
         await fake.until(lambda: "Restored: “Interest: sailing”." in seen(shown))
         assert entries(shown) == ["**1** Interest: sailing", "**2** Interest: rowing"]
         assert "Undo" not in buttons(shown)
+
+
+async def test_three_entries_that_nobody_used_are_offered_first_and_kept_or_deleted() -> None:
+    async with talking([]) as (fake, host):
+        await learn(host, *(f"island {number}" for number in range(1, PAGE)), days_ago=UNUSED.days)
+        await learn(host, "sailing", "rowing")
+        shown = await answer_to(fake, ANN, "memory")
+        assert "3 entries may be out of date." in seen(shown)
+        assert buttons(shown)[:12] == [*["Keep", "Correct", "Delete"] * 3, "Delete", "Correct", "Use everywhere"]
+        await fake.press(ANN, shown, "Keep")
+        await fake.until(lambda: "Kept: “Interest: island 1”." in seen(shown))
+        assert entries(shown)[:3] == [f"**{number}** Interest: island {number}" for number in (2, 3, 4)]
+        await fake.press(ANN, shown, "Delete")
+        await fake.until(lambda: "Deleted entry 2, “Interest: island 2”." in seen(shown))
+        assert entries(shown)[:3] == [f"**{number}** Interest: island {number}" for number in (3, 4, 5)]
 
 
 async def test_an_entry_is_corrected_in_a_window() -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import pytest
 
 from agent.incoming import Person
-from agent.memory.audience import PersonAudience, Place
+from agent.memory.audience import PersonAudience, Place, label
+from agent.memory.review import UNUSED
 from agent.messages import Message
 from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider
@@ -24,6 +25,7 @@ from bot.operators import texts as operators_texts
 from bot.platforms.slack import home
 from bot.schedules import texts as schedule_texts
 from bot.schedules.service import PAGE as SCHEDULES_PAGE
+from tests.fakes.facts import remember
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.hosts import ServedHost
 from tests.fakes.slack import FakeSlack
@@ -121,6 +123,24 @@ async def test_an_entry_is_corrected_and_used_everywhere(office: Office) -> None
     await office.ann.click("Use everywhere")
     await office.ann.changed(memory_texts.USED_EVERYWHERE)
     assert "Only where it was said" in office.ann.labels
+
+
+async def test_an_entry_that_nobody_used_is_offered_for_review_and_kept(office: Office) -> None:
+    ann = f"{TEAM}:{office.ann.user}"
+    long_ago = office.slack.clock.now() - UNUSED
+    await office.tell("remember violin")
+    await remember(office.store.facts, ann, "harmonium", label(PersonAudience(ann)), long_ago)
+    seen = await office.looks(office.ann)
+    assert "1 entry may be out of date. Choose _Keep_, _Correct_ or _Delete_ for each." in seen
+    assert f"*1* harmonium (not used since {long_ago:%Y-%m-%d})" in seen
+    assert [label for label in office.ann.labels if label == memory_texts.KEEP] == [memory_texts.KEEP]
+    await office.ann.click(memory_texts.KEEP)
+    await office.ann.changed("Kept: “harmonium”.")
+    assert "not used since" not in office.ann.text
+    await remember(office.store.facts, ann, "trumpet", label(PersonAudience(ann)), long_ago)
+    assert "*3* trumpet (not used since" in await office.looks(office.ann)
+    await office.tell("hello")
+    assert "out of date" not in await office.looks(office.ann), "a model was shown it"
 
 
 async def test_what_is_done_at_a_time_stands_there_and_is_paused_changed_and_cancelled(office: Office) -> None:

@@ -188,6 +188,7 @@ class TurnRunner:
                 closing,
                 context_messages=context.message_ids,
                 context_facts=context.fact_ids,
+                used_entries=context.used_entries,
                 words=context.provenance,
                 summarise_until=until if self.summarises else None,
             )
