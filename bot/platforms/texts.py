@@ -301,7 +301,8 @@ ACT_NO_RIGHT = "this person may not do that there themselves, so you may not do 
 ACT_BOT_LACKS = "you lack the permission {missing} there, so nothing was done. Tell the person"
 ACT_ARCHIVED = "that channel or thread is archived or locked, so nothing was done. Tell the person"
 ACT_SLOWMODE = (
-    "that channel is in slow mode, and whether this person may write there now is not known, so nothing was done"
+    "that channel is in slow mode, and Discord does not say whether this person may write there now, so nothing was "
+    "done"
 )
 ACT_DIRECT = "you act only in channels: in direct messages, answer the person instead"
 ACT_NO_LINK = "that is not a link to a message"
@@ -319,7 +320,9 @@ ACT_EVENT_MOVED = (
 )
 ACT_THE_SERVER = "the server"
 ACT_NO_TAGS = "only posts in a forum have a tag, so leave it out"
-ACT_TAG = "that forum has no such tag that everyone may use, or it needs one: ask the person which"
+ACT_TAG = (
+    "that forum has no tag of this name that everyone can use, or its posts need a tag: ask the person which one to use"
+)
 ACT_NO_THREADS = "no thread can be started there: it takes a text channel, a forum or a message in a text channel"
 ACT_HAS_THREAD = "that message has a thread already: post in it, with the message's link as `where`"
 ACT_TITLE_LONG = "a thread's title has at most {most} characters there: make it shorter"
