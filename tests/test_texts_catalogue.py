@@ -26,6 +26,7 @@ SENTENCE: Final = re.compile(r"[*`“(]*[A-Z][a-z’']* [^|\n]*[a-z]|…[ ,:].* 
 NOT_SENTENCES: Final = {
     "bot/settings/declaration.py": "a section is declared with its heading",
     "bot/models/check.py": "a model reads the probes",
+    "bot/models/abilities.py": "a model reads the questions",
     "bot/setup/operator_doctor.py": "what the model is asked is a prompt",
     "bot/evals/judge.py": "a model reads the prompt",
     "bot/platforms/discord/options.py": "permissions have the names that Discord gives them",

@@ -1,4 +1,4 @@
-"""`cogency check-model`: measures with twenty probes how well the configured model follows the protocol.
+"""`cogency check-model`: measures with twenty probes how well a model follows the protocol.
 
 Each probe is one model call: a context as in a real turn, perhaps with finished steps, and a check of what the parser
 read from the answer. The checks look at form, and at content only where it is unambiguous.
@@ -38,6 +38,8 @@ from agent.toolbox.registry import Registry
 from agent.turn import appended_messages
 from bot.chat.texts.formatting import counted, money
 from bot.models import texts as models_texts
+from bot.models.abilities import ABILITY_QUESTIONS, VENDORS_LINES, abilities_usage
+from bot.models.checked import USABLE
 from bot.models.forms import MEASURED, Passed, better_form
 
 PERSONA = Persona("You are Cogency, a helpful colleague.", "Answer in the language of the person.")
@@ -281,7 +283,6 @@ MAX_REASONED_CHARS: Final = 8_000  # The same of a model that reasons first
 ANSWER_TOKENS: Final = 200  # Of one probe, with the model's reasoning: each asks for a few words
 
 GOOD = 18  # Of twenty: such a model completes nearly every turn at the first try
-USABLE = 12  # Of twenty: rounds will need corrections, which show as waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,18 +292,23 @@ class ProbeVerdict:
     seconds: float
 
 
-def announcement(name: str, tools: Registry, now: datetime, forms: int = 1) -> str:
-    """Return the line shown before the first probe: how many tokens the check takes, and what they cost.
+def announcement(name: str, tools: Registry, now: datetime, forms: int = 1, lines: int = VENDORS_LINES) -> str:
+    """Return the line shown before the first question: how many tokens the check takes, and what they cost.
 
-    `forms`: in how many forms each probe is asked.
+    `forms`: in how many forms each probe is asked; `lines`: the length of the prompt that is repeated.
     """
     messages = [message for probe in PROBES for message in messages_of(probe, tools, now)]
-    read_tokens = forms * sum(estimate_tokens(message.text) for message in messages)
     probes = forms * len(PROBES)
-    written_tokens = probes * ANSWER_TOKENS
-    price = cost(ModelCall(name, Usage(input_uncached=read_tokens, output=written_tokens)))
-    dollars = "" if price is None else f", {money(price)} at list prices"
-    return models_texts.CHECK_BEGINS.format(probes=probes, tokens=read_tokens + written_tokens, dollars=dollars)
+    usage = abilities_usage(lines) + Usage(
+        input_uncached=forms * sum(estimate_tokens(message.text) for message in messages),
+        output=probes * ANSWER_TOKENS,
+    )
+    price = cost(ModelCall(name, usage))
+    dollars = models_texts.CHECK_UNPRICED if price is None else f", {money(price)} at list prices"
+    tokens = usage.input_uncached + usage.output
+    return models_texts.CHECK_BEGINS.format(
+        name=name, questions=probes + ABILITY_QUESTIONS, tokens=tokens, dollars=dollars
+    )
 
 
 async def check_model(

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from urllib.parse import quote
 
 from agent.certificates import certificate_sentence
 from agent.errors import ProviderUnavailable, SettingsError
@@ -171,7 +172,11 @@ async def context_size(
     Ollama says it only of models that are loaded (https://docs.ollama.com/api/ps), and drops what does not fit.
     """
     is_ollama = endpoint.name == "ollama"
-    url = f"{endpoint.base_url.removesuffix('/v1')}/api/ps" if is_ollama else f"{endpoint.base_url}/models"
+    url = f"{endpoint.base_url}/models"
+    if is_ollama:
+        url = f"{endpoint.base_url.removesuffix('/v1')}/api/ps"
+    elif endpoint.name in {ANTHROPIC.name, GEMINI.name}:  # their lists are in pages
+        url = f"{url}/{quote(model, safe='')}"
     try:
         body = await _listing(endpoint, url, key, limit_s)
     except ProviderUnavailable:
@@ -186,7 +191,9 @@ async def _listing(endpoint: Endpoint, url: str, key: Secret | None, limit_s: fl
         raise away
     from agent.providers.http_client import Http, TransportError, Untrusted  # noqa: PLC0415 -- see the module's docstring
 
-    headers = {"authorization": f"Bearer {key.reveal()}"} if key else {}
+    headers = endpoint.authorisation(key.reveal() if key else None)
+    if endpoint.name == ANTHROPIC.name:
+        headers |= ANTHROPIC_VERSION
     http = Http(proxies=not endpoint.is_local)
     try:
         async with asyncio.timeout(limit_s):
@@ -211,10 +218,13 @@ def read_models(body: bytes) -> list[str]:
     return [id_ for id_ in ids if id_ and "embed" not in id_]
 
 
-# Where a server says how large a model's context is: vLLM and SGLang, LM Studio, OpenRouter and Ollama, Groq.
+# Where a server says how large a model's context is: vLLM and SGLang, LM Studio, OpenRouter and Ollama, Groq,
+# Anthropic, Gemini.
 _CONTEXT_FIELDS: Final = (
     *("max_model_len", "loaded_context_length", "max_context_length", "context_length", "context_window"),
+    *("max_input_tokens", "inputTokenLimit"),
 )
+ANTHROPIC_VERSION: Final = {"anthropic-version": "2023-06-01"}
 
 
 def read_context_size(body: bytes, model: str, *, is_by_name: bool = False) -> int | None:
@@ -223,8 +233,8 @@ def read_context_size(body: bytes, model: str, *, is_by_name: bool = False) -> i
     `is_by_name`: the only entry of the list may be another model. Ollama's "llama3.2" is "llama3.2:latest".
     """
     listed = as_object(parse_json(body))
-    entries = list(map(as_object, as_list(listed.get("data")) or as_list(listed.get("models"))))
-    names = {model, f"{model}:latest"}
+    entries = list(map(as_object, as_list(listed.get("data")) or as_list(listed.get("models")) or [listed]))
+    names = {model, f"{model}:latest", f"models/{model}"}
     named = [entry for entry in entries if {as_text(entry.get("id")), as_text(entry.get("name"))} & names]
     if not named and len(entries) == 1 and not is_by_name:
         named = entries

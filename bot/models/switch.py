@@ -120,6 +120,13 @@ class ModelSwitch:
         return f"{self._choice.line}. {warning}" if warning else self._choice.line
 
     @property
+    def in_use(self) -> tuple[ModelChoice, ...]:
+        """Every model that may be asked, the default one first."""
+        chosen = (*self._channels.values(), *self._people.values())
+        every = (self._choice, *self._fallbacks, *self._learning, *self._allowed, *chosen)
+        return tuple({choice.name: choice for choice in every}.values())
+
+    @property
     def keys_set_aside(self) -> list[str]:
         """A sentence for each key that this process does not use now, because its service refuses it."""
         return self._rings.set_aside()

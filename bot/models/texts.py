@@ -1,7 +1,8 @@
 """The texts of `/model`, and what is wrong with a model."""
 
-from agent.providers.catalog import Endpoint
+from agent.providers.catalog import Endpoint, ToolsForm
 from bot.chat.texts.replies import USUAL
+from bot.models.abilities import Ability, Verdict
 
 HOME_MODEL = "The model that answers you"
 
@@ -28,9 +29,68 @@ MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 
 CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
-    "This check asks {probes} questions and uses about {tokens:,} tokens{dollars}. `cogency usage` includes these "
-    "tokens. Press Ctrl-C to stop."
+    "This check of {name} asks {questions} questions and uses about {tokens:,} tokens{dollars}. `cogency usage` "
+    "includes these tokens. Press Ctrl-C to stop."
 )
+CHECK_UNPRICED = ", for which there is no list price"
+# The page of what a check found
+
+VERDICTS = {
+    Verdict.YES: "yes",
+    Verdict.NO: "no",
+    Verdict.UNKNOWN: "unclear",
+    Verdict.NOT_SENT: "not used",
+    Verdict.FAILED: "failed",
+    Verdict.NOT_TRIED: "not tried",
+}
+ABILITIES = {
+    Ability.STREAMING: "Streaming",
+    Ability.PICTURES: "Pictures",
+    Ability.EFFORT: "Effort",
+    Ability.CACHING: "Caching",
+    Ability.CONTEXT: "Context window",
+}
+CHECKED_FORMS = {ToolsForm.TEXT: "Tool calls as text", ToolsForm.NATIVE: "Native tool calls"}
+CHECKED_ONLY_FORM = "Tool calls"
+CHECKED_PROBES = "It passed {passed} of {probes} probes."
+CHECK_NOT_TRIED = "This was not tried."
+CHECK_FAILED = "The question was not answered: {why}"
+# By the ability, the verdict, and whether there are numbers.
+SEEN = {
+    (Ability.STREAMING, Verdict.YES, True): (
+        "The answer arrived in {pieces}, the first after {first:.1f} s and the last after {last:.1f} s."
+    ),
+    (Ability.STREAMING, Verdict.NO, True): (
+        "The answer arrived at once after {last:.1f} s ({pieces}), so people see nothing until it is complete."
+    ),
+    (Ability.STREAMING, Verdict.UNKNOWN, True): "The model did not write any text.",
+    (Ability.PICTURES, Verdict.YES, False): "The model described a picture correctly.",
+    (
+        Ability.PICTURES,
+        Verdict.NO,
+        False,
+    ): "The service accepted a picture, but the model did not describe it correctly.",
+    (Ability.PICTURES, Verdict.NO, True): "The service refused a picture. The bot asks without it, and says so.",
+    (Ability.PICTURES, Verdict.NOT_SENT, False): "The bot does not send pictures to this model.",
+    (Ability.EFFORT, Verdict.YES, True): (
+        "The model used {low:,} reasoning tokens with low effort, and {high:,} with high effort."
+    ),
+    (Ability.EFFORT, Verdict.UNKNOWN, True): (
+        "The service accepts an effort, but the model did not use more reasoning tokens with high effort ({high:,}) "
+        "than with low effort ({low:,})."
+    ),
+    (Ability.EFFORT, Verdict.UNKNOWN, False): "The service accepts an effort, but does not report tokens.",
+    (Ability.EFFORT, Verdict.NO, False): "The service refused an effort. The bot asks without it.",
+    (Ability.EFFORT, Verdict.NOT_SENT, False): "The bot does not send an effort to this model.",
+    (Ability.CACHING, Verdict.YES, True): "{cached:,} of {prompt:,} prompt tokens came from the cache.",
+    (Ability.CACHING, Verdict.NO, True): "None of {prompt:,} prompt tokens came from the cache.",
+    (Ability.CACHING, Verdict.UNKNOWN, False): "The service does not report tokens.",
+    (Ability.CONTEXT, Verdict.YES, True): "{tokens:,} tokens, as the service says.",
+    (Ability.CONTEXT, Verdict.UNKNOWN, False): "The service does not say how large it is.",
+}
+CHECK_PAGE = "{model} at {address}, checked on {date} with Cogency {version}:"
+CHECK_TOOK = "This check took {took}."
+CHECK_NO_PRICE = "no list price"
 FORMS_UNCHECKED = (
     "The bot uses text tool calls for this model. Run `cogency check-model` to compare them with native ones. The bot "
     "then uses the better form."

@@ -155,6 +155,7 @@ VIEW_SLOW = "Slow answers"
 VIEW_SCHEDULES = "Schedules"
 VIEW_PLACES = "Knowledge"
 VIEW_EVALS = "Evals"
+VIEW_MODELS = "Models"
 NO_SUCH_EVAL = ("Not found", "There is no such run. Only the last 100 runs are stored.")
 EVAL_STOPPED = {"budget": "Stopped by its budget", "interrupted": "Interrupted"}
 NO_PRICE = "no list price"

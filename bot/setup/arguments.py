@@ -108,7 +108,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_migrate(commands)
     _add_backups(commands)
-    commands.add(Subcommand.CHECK_MODEL, "test how well the configured model can use tools", setup_texts.CHECK_SAYS)
+    _add_check_model(commands)
     _add_eval(commands)
     _add_doctor(commands)
     _add_usage(commands)
@@ -213,6 +213,15 @@ def _file_to_keep(text: str) -> Path:
     if not (file := Path(text)).absolute().parent.is_dir():
         raise ValueError(setup_texts.PLAY_NO_FOLDER.format(file=file))
     return file
+
+
+def _add_check_model(commands: _Commands) -> None:
+    check = commands.add(Subcommand.CHECK_MODEL, "test what a model and its service can do", setup_texts.CHECK_SAYS)
+    check.add_argument(
+        "--model", default="", metavar="NAME", help="the model to test, as in COGENCY_MODEL (default: your settings)"
+    )
+    check.add_argument("--yes", action="store_true", help="start without asking")
+    check.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
 
 
 def _add_eval(commands: _Commands) -> None:

@@ -1,7 +1,7 @@
 """The commands of `cogency`: what each does, its exit code, and one sentence for each failure.
 
-`cli_data`, `cli_databases`, `cli_eval`, `cli_feedback`, `cli_plugins` and `cli_programs` have groups of commands. The
-modules that a command needs are imported when it runs.
+`cli_data`, `cli_databases`, `cli_eval`, `cli_feedback`, `cli_models`, `cli_plugins` and `cli_programs` have groups of
+commands. The modules that a command needs are imported when it runs.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 from agent.errors import CogencyError, ProviderError, SettingsError
 from agent.incoming import Person
 from agent.machine import CLOCK
-from agent.messages import Json, ModelCall
+from agent.messages import Json
 from agent.spending import By
 from bot.app.settings import Settings, all_settings, load_settings, moved_addresses, names_of_ours
 from bot.chat.exit_codes import Exit, exit_code
@@ -34,7 +34,7 @@ from bot.settings import texts as settings_texts
 from bot.settings.example import example_file
 from bot.settings.files import SettingsFile, find_settings_file, settings_home
 from bot.settings.installation import command_for, typed_command
-from bot.setup import cli_data, cli_databases, cli_eval, cli_feedback, cli_plugins, cli_programs
+from bot.setup import cli_data, cli_databases, cli_eval, cli_feedback, cli_models, cli_plugins, cli_programs
 from bot.setup import texts as setup_texts
 from bot.setup.arguments import Do, Subcommand, parser
 from bot.setup.local_user import local_time_zone, user_name
@@ -251,49 +251,6 @@ async def _run(settings: Settings, file: SettingsFile) -> Exit:
     return Exit.OK
 
 
-async def _check_model(settings: Settings) -> Exit:
-    from agent.providers.catalog import ToolsForm  # noqa: PLC0415 -- a settings error is reported before it loads
-    from bot.models import check  # noqa: PLC0415 -- a settings error is reported before it loads
-    from bot.setup.operator_models import charge, open_checking  # noqa: PLC0415 -- a settings error is reported before it loads
-
-    verdicts: dict[ToolsForm, list[check.ProbeVerdict]] = {}
-    calls: list[ModelCall] = []
-    compared = ""
-
-    async def count(call: ModelCall) -> None:
-        calls.append(call)
-
-    async with open_checking(settings) as checking:
-        announcement = check.announcement(checking.name, checking.tools, CLOCK.now(), len(checking.providers))
-        write_out(sys.stdout, f"{checking.sentence}\n{announcement}\n\n")
-        try:
-            for form, provider in checking.providers.items():
-                if len(checking.providers) > 1:
-                    write_out(sys.stdout, f"{setup_texts.CHECK_FORM.format(form=form.value)}\n")
-                of_form = verdicts.setdefault(form, [])
-                async for verdict in check.check_model(provider, checking.tools, CLOCK, count):
-                    of_form.append(verdict)
-                    write_out(sys.stdout, f"{check.verdict_line(verdict)}\n")
-                if form is ToolsForm.NATIVE and not provider.capabilities.native_calls:
-                    write_out(sys.stdout, f"{setup_texts.NATIVE_REFUSED}\n")
-                    del verdicts[form]
-                write_out(sys.stdout, f"\n{check.conclusion(checking.name, of_form)}\n\n")
-                # At once: the check of the next form may be interrupted, or its server go away.
-                if form in verdicts:
-                    known = await checking.keep(settings, {form: check.count_passed(of_form)})
-                    compared = check.comparison(known, settings.models.tools_form)
-        except (asyncio.CancelledError, CogencyError):
-            stored = ", ".join(done.value for done, of_form in verdicts.items() if len(of_form) == len(check.PROBES))
-            sentence = setup_texts.CHECK_STOPPED.format(stored=stored) if stored else setup_texts.CHECK_NOT_STORED
-            write_out(sys.stdout, f"\n{sentence}\n")
-            raise
-        finally:
-            await charge(settings, f"terminal:{user_name()}", check.KIND, calls)
-    if compared:
-        write_out(sys.stdout, f"{compared}\n")
-    return Exit.OK if any(map(check.is_usable, verdicts.values())) else Exit.FAILED
-
-
 async def _doctor(settings: Settings, file: SettingsFile, *, ask_model: bool, fix: bool, as_json: bool) -> Exit:
     from bot.setup.operator_doctor import examine  # noqa: PLC0415 -- a settings error is reported before it loads
 
@@ -390,7 +347,6 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.MCP: _mcp,
     Subcommand.PLAY: _play,
     Subcommand.RUN: _run,
-    Subcommand.CHECK_MODEL: _check_model,
     Subcommand.DOCTOR: _doctor,
     Subcommand.USAGE: _usage,
     Subcommand.AUDIT: _audit,
@@ -402,6 +358,7 @@ DO: Mapping[Subcommand, Do] = {
     **cli_databases.COMMANDS,
     **cli_eval.COMMANDS,
     **cli_feedback.COMMANDS,
+    **cli_models.COMMANDS,
     **cli_plugins.COMMANDS,
     **cli_programs.COMMANDS,
 }

@@ -5,6 +5,9 @@
 
 PROGRAM = "A self-hosted AI agent."
 CHECK_FORM = "With {form} tool calls:"
+CHECK_STARTS = "Start the check? [y/N] "
+CHECK_UNASKED = "Nothing was checked, because this is not a terminal where you could confirm. Add --yes."
+CHECK_REFUSED = "Nothing was checked."
 CHECK_STOPPED = "The check did not finish. Its results for {stored} tool calls were stored."
 CHECK_NOT_STORED = "The check did not finish, so no result was stored."
 NATIVE_REFUSED = "The server does not accept native tool calls, so the check used text."
@@ -176,7 +179,10 @@ DOCTOR_LOOKS = (
 FIX_SAYS = "make your files private, and upgrade the database to the newest version after a backup"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
 LOOKING_AT = "checking {names}"
-CHECK_SAYS = "The result shows what the model can do, with a recommendation."
+CHECK_SAYS = (
+    "The command shows what the check costs, and asks before it starts. The result shows how well the model calls "
+    "tools, and whether streaming, pictures, effort and caching work. It is stored, and the operators' page shows it."
+)
 ASK_READS = (
     "Without a question, the command reads one from standard input. The exit code is 0 if the model answered, 69 if "
     "the model failed or is unavailable, 78 if no model is configured, and 1 if the answer was stopped."

@@ -15,12 +15,13 @@ from agent.machine import CLOCK
 from agent.providers.catalog import ENDPOINTS, ToolsForm
 from bot.chat.exit_codes import Exit
 from bot.models.check import comparison
+from bot.models.checked import page, read_checks
 from bot.models.forms import read_checked_forms
 from bot.platforms.discord.options import DiscordFeature, invite_text, required_features, server_link
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.slack.options import EVERYTHING, scopes
 from bot.setup.shared_modules import shared_modules
-from bot.setup.texts import CHECK_NOT_STORED, CHECK_STOPPED
+from bot.setup.texts import CHECK_NOT_STORED, CHECK_STOPPED, CHECK_UNASKED
 from store.engine import open_store
 from tests.examples import thorough
 from tests.fakes.discord_gateway import running_discord
@@ -79,24 +80,31 @@ async def test_checking_a_model_says_first_what_it_takes_and_is_counted_also_whi
     try:
         async with ModelServer(always_42) as model:
             settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url}
-            code, said, complained = await cogency(tmp_path, "check-model", **settings)
+            refused, announced, unasked = await cogency(tmp_path, "check-model", **settings)
+            assert (refused, unasked) == (Exit.ARGUMENTS, f"cogency check-model: {CHECK_UNASKED}\n")
+            assert [request.method for request in model.requests] == ["GET"], "no question before it is confirmed"
+            code, said, complained = await cogency(tmp_path, "check-model", "--yes", **settings)
         assert (code, complained) == (Exit.FAILED, ""), "such a model uses no tools"
-        _, context, announced, blank, heading, first, *_ = said.splitlines()
+        assert said.startswith(announced)
+        _, context, cost, *_ = announced.splitlines()
         assert context == "The model's context window is 131,072 tokens."
-        assert announced.startswith("This check asks 40 questions and uses about ")
-        assert (blank, heading, first[:4]) == ("", "With text tool calls:", "yes ")
+        assert cost.startswith("This check of openai:m-1 asks 46 questions and uses about ")
+        assert "no list price" in cost
+        assert "With text tool calls:\nyes " in said
         assert "With native tool calls:" in said
+        (stored,) = await read_checks(store.preferences)
         _, counted, _ = await cogency(tmp_path, "usage", "--by", "model", "--json")
         checked = await read_checked_forms(store.preferences)
     finally:
         await store.close()
     (total,) = json.loads(counted)["totals"]
-    assert (total["key"], total["calls"]) == ("openai:m-1", 40)
+    assert (total["key"], total["calls"]) == ("openai:m-1", 46) == (stored.model, stored.calls)
     passed = checked.passed(ENDPOINTS["openai"].at(model.url), "m-1")
-    assert said.splitlines()[-1] == comparison(passed, ToolsForm.AUTO) != ""
+    assert said.endswith(f"\n{page(stored)}\n{comparison(passed, ToolsForm.AUTO)}\n")
+    assert stored.passed == passed
 
 
-@pytest.mark.parametrize(("answers", "stored"), [(25, {ToolsForm.TEXT}), (5, set[ToolsForm]())])
+@pytest.mark.parametrize(("answers", "stored"), [(30, {ToolsForm.TEXT}), (10, set[ToolsForm]())])
 async def test_a_check_whose_server_goes_away_keeps_the_form_that_was_finished(
     tmp_path: Path, answers: int, stored: set[ToolsForm]
 ) -> None:
@@ -108,7 +116,7 @@ async def test_a_check_whose_server_goes_away_keeps_the_form_that_was_finished(
     try:
         async with ModelServer(mortal) as model:
             settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url, "COGENCY_PROVIDER_RETRIES": "0"}
-            code, said, complained = await cogency(tmp_path, "check-model", **settings)
+            code, said, complained = await cogency(tmp_path, "check-model", "--yes", **settings)
         checked = await read_checked_forms(store.preferences)
     finally:
         await store.close()

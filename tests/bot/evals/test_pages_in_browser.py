@@ -11,8 +11,12 @@ from starlette.routing import Route
 
 from bot.chat.web_server import serving
 from bot.evals.report import as_html
+from bot.models.checked import store_check
+from bot.models.choice import ModelChoice
 from bot.operators.pages.evals import eval_views
+from bot.operators.pages.models import models_view
 from tests.bot.evals.test_report import NOW, TWO
+from tests.bot.models.test_checked import CHECK
 from tests.bot.operators.pages.test_evals import ANSWER, RUN
 from tests.browser import DESKTOP, PHONE, open_browser, open_page, overflows, violations
 from tests.fakes.clock import FakeClock
@@ -30,7 +34,9 @@ async def test_reports_and_the_operators_view_read_well_in_light_dark_and_on_a_p
 
     store, clock = await open_new(), FakeClock(START)
     id_ = await store.eval_runs.add(replace(RUN, answers=(ANSWER,)))
-    site = operator_site(store, clock, eval_views(store.eval_runs))
+    await store_check(store.preferences, CHECK)
+    models = models_view(store.preferences, list[ModelChoice], lambda: ["A key was refused."])
+    site = operator_site(store, clock, (*eval_views(store.eval_runs), models))
     app = Starlette(routes=[Route("/", report)])
     async with (
         serving(site, "127.0.0.1", 0) as address,
@@ -45,7 +51,7 @@ async def test_reports_and_the_operators_view_read_well_in_light_dark_and_on_a_p
                 await page.context.add_cookies(
                     [{"name": name, "value": value, "url": address} for name, value in operator.cookies.items()]
                 )
-                for path in (f"{reports}/", f"{address}/evals", f"{address}/eval?id={id_}"):
+                for path in (f"{reports}/", *(f"{address}/{view}" for view in ("evals", f"eval?id={id_}", "models"))):
                     response = await page.goto(path)
                     assert response is not None
                     assert response.status == 200
