@@ -325,10 +325,19 @@ async def test_a_timeout_around_a_turn_raises_while_the_model_streams() -> None:
 
 
 async def test_a_timeout_around_a_turn_raises_while_a_tool_runs_and_stops_the_tool() -> None:
-    tool = Echo(gate=asyncio.Event().wait)
+    running = 0
+
+    async def gate() -> None:
+        nonlocal running
+        running += 1
+        if running == 2:
+            limit.reschedule(0)
+        await asyncio.Event().wait()
+
+    tool = Echo(gate=gate)
     loop, _ = a_loop([CALL_TWO], tool, [], [])
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
+        async with asyncio.timeout(PATIENCE_S) as limit:
             await loop.run()
     assert tool.cancelled == 2
 
