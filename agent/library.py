@@ -51,8 +51,10 @@ from agent.ports.clock import Clock
 from agent.ports.model import Provider
 from agent.ports.tools import Tool, ToolEffect
 from agent.progress import Progress, decode, encode
-from agent.providers.catalog import ENDPOINTS, Mode
+from agent.providers.catalog import AZURE, ENDPOINTS, Endpoint, Mode, azure_at, missing_needs, vertex_at
+from agent.providers.credentials import Key
 from agent.providers.faults import RetryPolicy
+from agent.providers.identities import IdentitySettings, identity
 from agent.providers.keys import split_keys
 from agent.providers.rehearsal import RehearsalProvider
 from agent.state import SituationSummary
@@ -401,6 +403,8 @@ def _open_model(
     if endpoint is None or not name:
         raise SettingsError(texts.NO_SUCH_MODEL.format(forms=forms))
     environ: Mapping[str, str] = os.environ  # noqa: TID251 -- the calling program's environment, where it gives no argument
+    if endpoint.needs:
+        return _open_in_cloud(endpoint, name, api_key, base_url, environ, clock)
     if address := base_url or environ.get(endpoint.url_setting):
         # Checked before the client is made: its own error would name neither the setting nor the form.
         if not address.startswith(("http://", "https://", "ws://", "wss://")):
@@ -409,15 +413,45 @@ def _open_model(
     key = api_key or environ.get(endpoint.key_setting) or None
     if endpoint.key_required and key is None:
         raise SettingsError(texts.MODEL_KEY_MISSING.format(key=endpoint.key_setting, model=model))
+    return _opened(endpoint, name, _keys_of(endpoint, key, api_key), None, clock)
+
+
+def _open_in_cloud(
+    endpoint: Endpoint, name: str, api_key: str | None, base_url: str | None, environ: Mapping[str, str], clock: Clock
+) -> tuple[Provider, Callable[[], Awaitable[None]]]:
+    """Open a model of a cloud, by its keys, or else by this machine's identity."""
+    values = dict(environ)
+    address = base_url or environ.get(endpoint.url_setting, "")
+    if address and not address.startswith(("http://", "https://")):
+        raise SettingsError(texts.NO_ADDRESS.format(what=_format_value(address)))
+    values[endpoint.url_setting] = address
+    key = api_key or environ.get(endpoint.key_setting) or None
+    if missing := missing_needs(endpoint, values, has_key=key is not None):
+        raise SettingsError(texts.CLOUD_SETTING_MISSING.format(name=missing[0], model=f"{endpoint.name}:{name}"))
+    if endpoint.name == AZURE.name:
+        endpoint = azure_at(address, environ.get("AZURE_OPENAI_API_VERSION", ""))
+    else:
+        project, location = environ.get("GOOGLE_CLOUD_PROJECT", ""), environ.get("GOOGLE_CLOUD_LOCATION", "")
+        endpoint = vertex_at(project, location, address)
+    keys = _keys_of(endpoint, key, api_key)
+    return _opened(endpoint, name, keys, None if keys else identity(endpoint, IdentitySettings(), clock), clock)
+
+
+def _keys_of(endpoint: Endpoint, key: str | None, api_key: str | None) -> tuple[str, ...]:
     try:
-        keys = split_keys(key) if key else ()
+        return split_keys(key) if key else ()
     except ValueError as problem:
         raise SettingsError(f"{endpoint.key_setting if key != api_key else 'api_key'} {problem}.") from None
+
+
+def _opened(
+    endpoint: Endpoint, name: str, keys: Sequence[str], credentials: Key, clock: Clock
+) -> tuple[Provider, Callable[[], Awaitable[None]]]:
     from agent.providers.factory import ProviderWorld, open_with_keys  # noqa: PLC0415 -- a rehearsal needs no client
     from agent.providers.key_pool import KeyRing  # noqa: PLC0415 -- a rehearsal needs no client
     from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- a rehearsal needs no client
 
     world = ProviderWorld(clock, random.random, ModelTimeouts(180.0, 60.0), RetryPolicy(2))
     ring = KeyRing(endpoint, keys, clock, log.warning) if keys else None
-    opened = open_with_keys(endpoint, name, ring, world, Mode.AUTO)
+    opened = open_with_keys(endpoint, name, ring, world, Mode.AUTO, credentials=credentials)
     return opened, opened.aclose

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NewType, Self
 
 from agent.messages import CallTiming, ModelCall, Usage
+from agent.model_names import model_behind
 
 if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation
@@ -45,6 +46,8 @@ _VENDORS: Final = {
     "mistral": "mistral",
     "xai": "x-ai",
     "openrouter": "openrouter",
+    "azure": "azure",
+    "vertex": "google",
 }
 
 _MONTH: Final = re.compile(r"\d{4}", re.ASCII)
@@ -55,6 +58,7 @@ def cost(call: ModelCall) -> Money | None:
     vendor, _, model = call.model.partition(":")
     if vendor not in _VENDORS:
         return None
+    model = model_behind(vendor, model)
     import genai_prices  # noqa: PLC0415 -- 0.1 s and 3 MB, which a start avoids
 
     usage = call.usage
@@ -76,6 +80,27 @@ def cost(call: ModelCall) -> Money | None:
     if price.model_price.input_mtok is None or (newest != model and price_of(newest).total_price != price.total_price):
         return None
     return Money(round(price.total_price * NANO))
+
+
+def context_window(name: str) -> int | None:
+    """Return how many tokens the context of a model holds ("azure:chat/gpt-6.1-terra"), by the same table; None if that
+    does not say.
+    """
+    vendor, _, model = name.partition(":")
+    if vendor not in _VENDORS:
+        return None
+    import genai_prices  # noqa: PLC0415 -- as above
+
+    try:
+        found = genai_prices.calc_price(
+            genai_prices.Usage(),
+            model_behind(vendor, model),
+            provider_id=_VENDORS[vendor],
+            genai_request_timestamp=_NOON,
+        )
+    except LookupError:
+        return None
+    return found.model.context_window
 
 
 def _newest_version(vendor: "PricedVendor", model: str) -> str:

@@ -81,6 +81,7 @@ CALL_REFUSED_BY_HOOK = "not run: a rule of the operator refused it. The person r
 
 NO_SUCH_MODEL = "model must be rehearsal, your own provider, or one of {forms}."
 MODEL_KEY_MISSING = "{key} is missing. The model {model} needs it. Set it in the environment, or pass it as api_key=."
+CLOUD_SETTING_MISSING = "{name} is missing. The model {model} needs it. Set it in the environment."
 TOOL_NEEDS_ASKING = (
     "The tool {name} has the effect “{effect}”, which needs approval, and nobody can approve it here. If the "
     'tool changes nothing outside the program, declare it with @tool(effect="reads"). Otherwise, allow the effect '
@@ -231,6 +232,109 @@ AWS_CHAIN_FAILED = (
 )
 AWS_SILENT = (
     "The AWS credentials could not be loaded in time. Check the network, or set AWS_PROFILE or AWS_ACCESS_KEY_ID."
+)
+
+# Of clouds
+
+AZURE_CONTENT_FILTER = (
+    "The content filter of Azure OpenAI blocked the question ({status}). Rephrase it, or change the content filter of "
+    "the deployment “{model}” in the Foundry portal."
+)
+AZURE_DEPLOYMENT_UNKNOWN = (
+    "Azure OpenAI has no deployment “{model}” at {address} ({status}). Use a name from the page Deployments of the "
+    "Foundry portal, as in COGENCY_MODEL=azure:NAME. A new deployment may take five minutes."
+)
+AZURE_API_VERSION_REFUSED = (
+    "Azure OpenAI does not offer this version of its API at {address} ({status}). Check AZURE_OPENAI_ENDPOINT. Remove "
+    "AZURE_OPENAI_API_VERSION to use the API v1, or set it to a version that the resource supports."
+)
+AZURE_KEYS_DISABLED = (
+    "The Azure OpenAI resource does not accept API keys ({status}). Remove {setting}, so that the bot signs in with "
+    "Microsoft Entra ID, or allow keys for the resource."
+)
+AZURE_NETWORK_CLOSED = (
+    "The Azure OpenAI resource does not accept connections from this network ({status}). Allow this machine's address "
+    "on the page Networking of the resource, or run the bot in its virtual network."
+)
+AZURE_ROLE_MISSING = (
+    "This machine's identity is not allowed to use the Azure OpenAI resource ({status}). Give it the role Cognitive "
+    "Services OpenAI User for the resource. It may take five minutes until the role applies."
+)
+AZURE_KEY_REFUSED = (
+    "Azure OpenAI refused the API key ({status}). Check {setting}, and that AZURE_OPENAI_ENDPOINT is the resource of "
+    "this key."
+)
+AZURE_SIGN_IN_OUTDATED = (
+    "Azure OpenAI refused the Microsoft Entra ID token ({status}): it has expired, or is from the wrong tenant. Sign "
+    "in again with `az login`, or check AZURE_TENANT_ID."
+)
+AZURE_ON_LIMIT = "If this happens often, raise the tokens per minute of the deployment in the Foundry portal."
+VERTEX_API_DISABLED = (
+    "The Vertex AI API is not enabled in the Google Cloud project ({status}). Enable it with `gcloud services enable "
+    "aiplatform.googleapis.com`, wait a few minutes, and ask again."
+)
+VERTEX_NO_BILLING = (
+    "Billing is not enabled for the Google Cloud project ({status}). Enable it in the Google Cloud console."
+)
+VERTEX_MODEL_UNKNOWN = (
+    "Vertex AI does not offer the model “{model}” at {address} ({status}). Check its name, enable it in Model Garden, "
+    "or set GOOGLE_CLOUD_LOCATION to a region that has it, such as global."
+)
+VERTEX_SIGN_IN_OUTDATED = (
+    "Vertex AI refused the Google Cloud credentials ({status}): they have expired or been revoked. Sign in again with "
+    "`gcloud auth application-default login`, or check GOOGLE_APPLICATION_CREDENTIALS."
+)
+VERTEX_ROLE_MISSING = (
+    "This machine's Google Cloud identity is not allowed to use Vertex AI in the project ({status}). Give it the role "
+    "Vertex AI User (roles/aiplatform.user), and check GOOGLE_CLOUD_PROJECT."
+)
+VERTEX_ON_LIMIT = (
+    "If this happens often, request more quota for the model in the Google Cloud console, or set GOOGLE_CLOUD_LOCATION "
+    "to global."
+)
+
+# Where credentials of a cloud come from, if there are none
+
+AZURE_EXTRA_MISSING = (
+    "Without {key}, the bot signs in to Azure with Microsoft Entra ID. This needs the extra 'azure', which is not "
+    "installed. Run {command}, or set the key."
+)
+AZURE_NO_IDENTITY = (
+    "This machine has no identity for Azure. Set AZURE_OPENAI_API_KEY, or sign in with `az login`, or set "
+    "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or give the machine a managed identity."
+)
+AZURE_SIGN_IN_REFUSED = "Microsoft Entra ID refused the sign-in ({code}): {remedy}."
+AZURE_CHECK_CLIENT = "check AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or sign in again with `az login`"
+AZURE_CLIENT_EXPIRED = "the client secret has expired. Create a new one, and set AZURE_CLIENT_SECRET"
+AZURE_CLIENT_WRONG = "the client secret is wrong. Set AZURE_CLIENT_SECRET to the secret's value, not to its ID"
+AZURE_CLIENT_UNKNOWN = "the tenant does not know this client. Check AZURE_CLIENT_ID and AZURE_TENANT_ID"
+AZURE_TENANT_UNKNOWN = "the tenant does not exist. Check AZURE_TENANT_ID"
+AZURE_SIGN_IN_EXPIRED = "the sign-in has expired. Sign in again with `az login`"
+AZURE_SIGN_IN_AWAY = "Microsoft Entra ID does not respond. Check the network, or set AZURE_OPENAI_API_KEY."
+AZURE_HOST_UNKNOWN = (
+    "The bot does not send a Microsoft Entra ID token to {host}, because this is not an address of Azure OpenAI. Check "
+    "AZURE_OPENAI_ENDPOINT, or set AZURE_OPENAI_API_KEY."
+)
+VERTEX_EXTRA_MISSING = (
+    "Without {key}, the bot signs in to Vertex AI with Google Cloud credentials. This needs the extra 'vertex', which "
+    "is not installed. Run {command}, or set the key."
+)
+VERTEX_NO_IDENTITY = (
+    "This machine has no Google Cloud credentials. Sign in with `gcloud auth application-default login`, or set "
+    "GOOGLE_APPLICATION_CREDENTIALS to a file with credentials, or attach a service account to the machine."
+)
+VERTEX_FILE_UNUSABLE = (
+    "The file in GOOGLE_APPLICATION_CREDENTIALS is missing, or does not contain Google Cloud credentials. Set it to "
+    "the complete path of the JSON file."
+)
+VERTEX_SIGN_IN_REFUSED = (
+    "Google refused the credentials of this machine. Sign in again with `gcloud auth application-default login`, or "
+    "create a new key for the service account in GOOGLE_APPLICATION_CREDENTIALS."
+)
+VERTEX_SIGN_IN_AWAY = "Google's sign-in does not respond. Check the network, or set VERTEX_API_KEY."
+VERTEX_HOST_UNKNOWN = (
+    "The bot does not send a Google Cloud token to {host}, because this is not an address of Google. Check "
+    "VERTEX_BASE_URL, or set VERTEX_API_KEY."
 )
 
 # Why something was not kept

@@ -2,9 +2,14 @@
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from urllib.parse import urlsplit
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from agent import texts
+from agent.model_names import deployment_of, model_behind
 
 GEMINI_PATH = "/v1beta"  # Of the two versions of the API, the one that knows all model names
 _GOOGLE = "https://generativelanguage.googleapis.com"
@@ -55,6 +60,22 @@ WIDEN_ANY = "start its server with a larger context (llama-server: -c, Ollama: n
 
 
 @dataclass(frozen=True, slots=True)
+class KnownRefusal:
+    """What a service means by a refusal, as a sentence for the operator that says what to do.
+
+    It applies to these statuses, if the code or the message contains one of `words` (in lower case; none: always), and
+    if the request had a fixed key (`with_key`), or other credentials (False). `person`: the sentence for all others.
+    The sentences may contain {label}, {status}, {model}, {address} and {setting}, the setting of the key.
+    """
+
+    sentence: str
+    statuses: frozenset[int]
+    words: tuple[str, ...] = ()
+    with_key: bool | None = None
+    person: str = texts.ASK_OPERATOR
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """One service. `base_url` ends before "/chat/completions", "/messages" or "/models".
 
@@ -62,6 +83,9 @@ class Endpoint:
     is appended to the URL of that setting; with `own_path`, a URL with a path is already complete. `start` says how to
     start a local server, `fetch` how to get a missing model, `widen` how to give the model a larger context.
     `key_page`: where the vendor's customers create keys. `region`: where a cloud serves the model ("us-east-1").
+    `identity`: the extra by which the service is used without a key. `needs`: the settings without which its URL is not
+    known. `api_version`: of Azure OpenAI, "" for its API v1. `refusals`: those that only this service has; the first
+    that applies counts. `on_limit` says what the operator can do if requests are limited.
     """
 
     name: str
@@ -78,6 +102,11 @@ class Endpoint:
     widen: str = ""
     key_page: str = ""
     region: str = ""
+    identity: str = ""
+    needs: tuple[str, ...] = ()
+    api_version: str = ""
+    refusals: tuple[KnownRefusal, ...] = ()
+    on_limit: str = ""
 
     def authorisation(self, key: str | None) -> dict[str, str]:
         if not key:
@@ -125,12 +154,24 @@ class Endpoint:
         """Return Amazon Bedrock in another region, at its public address there."""
         return replace(self, region=region, base_url=bedrock_address(region))
 
-    def speaks_responses(self, model: str) -> bool:
-        """Return whether this is one of OpenAI's own models, at OpenAI or behind a gateway.
+    def url(self, path: str, model: str) -> str:
+        """Return the URL for a path of this service, such as "/chat/completions"."""
+        if not self.api_version:
+            return f"{self.base_url}{path}"
+        deployment = quote(deployment_of(model), safe="")
+        return f"{self.base_url}/deployments/{deployment}{path}?api-version={quote(self.api_version, safe='')}"
 
-        Servers of other models also have a Responses API, but few implement all of it.
+    def name_for(self, model: str) -> str:
+        """Return how requests name the model."""
+        return deployment_of(model) if self.name == "azure" else model
+
+    def speaks_responses(self, model: str) -> bool:
+        """Return whether this is one of OpenAI's own models, at OpenAI, at Azure or behind a gateway.
+
+        Servers of other models also have a Responses API, but few implement all of it. Of Azure, only API v1 has it.
         """
-        return self.name == "openai" and _OWN_MODEL.match(model) is not None
+        is_offered = self.name == "openai" or (self.name == "azure" and not self.api_version)
+        return is_offered and _OWN_MODEL.match(model_behind(self.name, model)) is not None
 
     def offers_forms(self, model: str) -> bool:
         """Return whether the form of the model's tools can be chosen: by Chat Completions, and Converse of Bedrock."""
@@ -138,7 +179,13 @@ class Endpoint:
 
     def stops_at_sequences(self, model: str) -> bool:
         """Return whether `stop` may be sent. OpenAI's reasoning models, which are all since GPT-4, refuse it."""
-        return self.host != "api.openai.com" or model.startswith(("gpt-4", "gpt-3.5", "chatgpt-4o"))
+        if self.name != "azure":
+            return self.host != "api.openai.com" or model.startswith(_STOPPING)
+        behind = model_behind(self.name, model)
+        return behind.startswith(_STOPPING) or _OWN_MODEL.match(behind) is None
+
+
+_STOPPING = ("gpt-4", "gpt-3.5", "gpt-35", "chatgpt-4o")
 
 
 # No service says which of its models think before they answer, so it is read from their names.
@@ -156,7 +203,7 @@ def reasons(model: str) -> bool:
 
 
 # Services with a protocol of their own for all their models.
-_OTHER_PROTOCOLS = frozenset({"anthropic", "gemini", "openai-realtime", "gemini-live"})
+_OTHER_PROTOCOLS = frozenset({"anthropic", "gemini", "openai-realtime", "gemini-live", "vertex"})
 
 OPENAI = Endpoint(
     "openai",
@@ -278,7 +325,132 @@ BEDROCK = Endpoint(
     key_page="https://console.aws.amazon.com/bedrock/home#/api-keys",
     path="",
     region=_US_EAST_1,
+    on_limit=texts.BEDROCK_QUOTA,
 )
 
-_ALL = (OPENAI, ANTHROPIC, GEMINI, OLLAMA, LLAMACPP, VLLM, LMSTUDIO, OPENROUTER, MISTRAL, XAI, REALTIME, LIVE)
+_REFUSED = frozenset({401, 403})
+_FORBIDDEN = frozenset({403})
+_BAD = frozenset({400})
+
+AZURE = Endpoint(
+    "azure",
+    "Azure OpenAI",
+    "https://RESOURCE.openai.azure.com/openai/v1",
+    "AZURE_OPENAI_API_KEY",
+    "AZURE_OPENAI_ENDPOINT",
+    path="/openai/v1",
+    key_page="https://ai.azure.com",
+    key_header="api-key",
+    identity="azure",
+    needs=("AZURE_OPENAI_ENDPOINT",),
+    refusals=(
+        KnownRefusal(
+            texts.AZURE_CONTENT_FILTER,
+            _BAD,
+            ("content_filter", "responsibleaipolicyviolation"),
+            person=texts.QUESTION_REFUSED,
+        ),
+        KnownRefusal(texts.AZURE_DEPLOYMENT_UNKNOWN, frozenset({404}), ("deploymentnotfound", "deployment")),
+        KnownRefusal(
+            texts.AZURE_API_VERSION_REFUSED,
+            frozenset({400, 404}),
+            ("api version", "api-version", "apiversion", "resource not found"),
+        ),
+        KnownRefusal(texts.AZURE_KEYS_DISABLED, _REFUSED, ("authenticationtypedisabled", "key based authentication")),
+        KnownRefusal(
+            texts.AZURE_NETWORK_CLOSED, _FORBIDDEN, ("public access is disabled", "virtual network", "firewall")
+        ),
+        KnownRefusal(texts.AZURE_ROLE_MISSING, _REFUSED, ("permissiondenied", "lacks the required data action")),
+        KnownRefusal(texts.AZURE_KEY_REFUSED, frozenset({401}), with_key=True),
+        KnownRefusal(texts.AZURE_SIGN_IN_OUTDATED, frozenset({401}), with_key=False),
+        KnownRefusal(texts.AZURE_ROLE_MISSING, _FORBIDDEN, with_key=False),
+    ),
+    on_limit=texts.AZURE_ON_LIMIT,
+)
+
+VERTEX = Endpoint(
+    "vertex",
+    "Vertex AI",
+    "https://aiplatform.googleapis.com/v1",
+    "VERTEX_API_KEY",
+    "VERTEX_BASE_URL",
+    key_page="https://console.cloud.google.com/apis/credentials",
+    key_header="x-goog-api-key",
+    identity="vertex",
+    needs=("GOOGLE_CLOUD_PROJECT",),
+    refusals=(
+        KnownRefusal(texts.VERTEX_API_DISABLED, _FORBIDDEN, ("service_disabled", "has not been used", "is disabled")),
+        KnownRefusal(texts.VERTEX_NO_BILLING, _FORBIDDEN, ("billing",)),
+        KnownRefusal(texts.VERTEX_MODEL_UNKNOWN, frozenset({404}), ("publisher model", "model", "not_found")),
+        KnownRefusal(
+            texts.VERTEX_MODEL_UNKNOWN,
+            _BAD,
+            ("not servable in region", "not supported in region", "not available in region", "unsupported location"),
+        ),
+        KnownRefusal(texts.KEY_REFUSED, frozenset({401}), with_key=True),
+        KnownRefusal(texts.VERTEX_SIGN_IN_OUTDATED, frozenset({401}), with_key=False),
+        KnownRefusal(texts.VERTEX_ROLE_MISSING, _FORBIDDEN, with_key=False),
+    ),
+    on_limit=texts.VERTEX_ON_LIMIT,
+)
+
+_ALL = (
+    *(OPENAI, ANTHROPIC, GEMINI, AZURE, VERTEX, OLLAMA, LLAMACPP, VLLM, LMSTUDIO, OPENROUTER, MISTRAL, XAI),
+    *(REALTIME, LIVE),
+)
 ENDPOINTS = {endpoint.name: endpoint for endpoint in _ALL}
+
+# Where Azure's and Google's own services are, and nobody else's: tokens of an identity are sent to no other hosts.
+AZURE_DOMAINS: Final = tuple(
+    f"{service}.azure.{ending}"
+    for service in ("openai", "services.ai", "cognitiveservices")
+    for ending in ("com", "us", "cn")
+)
+GOOGLE_DOMAINS: Final = ("googleapis.com",)
+
+
+def is_below(host: str, domains: tuple[str, ...]) -> bool:
+    """Return whether a host is in one of these domains."""
+    return host.lower().endswith(tuple(f".{domain}" for domain in domains))
+
+
+def azure_at(address: str, api_version: str = "") -> Endpoint:
+    """Return Azure OpenAI at the address of a resource, in any form that its portal shows. "" leaves it open.
+
+    With an `api_version`, such as "2024-10-21", its older API is used, in which the URL names the deployment.
+    """
+    if not address:
+        return replace(AZURE, api_version=api_version)
+    parts = urlsplit(address.strip())
+    prefix = re.split(r"/openai(?:/|$)|/api/projects/", parts.path)[0].rstrip("/")
+    path = f"{prefix}/openai" if api_version else f"{prefix}/openai/v1"
+    return replace(AZURE, base_url=f"{parts.scheme}://{parts.netloc}{path}", api_version=api_version)
+
+
+_MULTI_REGIONS: Final = frozenset({"us", "eu"})
+
+
+def vertex_at(project: str = "", location: str = "", address: str = "") -> Endpoint:
+    """Return Vertex AI for a project and a location, such as "europe-west1"; "" is "global".
+
+    Without a project it is express mode, which needs a key. `address` replaces Google's own.
+    """
+    location = location.strip().lower() or "global"
+    if not address:
+        is_regional = location != "global" and project
+        host = "aiplatform.googleapis.com"
+        if is_regional and location in _MULTI_REGIONS:
+            host = f"aiplatform.{location}.rep.googleapis.com"
+        elif is_regional:
+            host = f"{quote(location, safe='')}-aiplatform.googleapis.com"
+        address = f"https://{host}"
+    base_url = f"{address.strip().rstrip('/').removesuffix('/v1')}/v1"
+    if project:
+        base_url = f"{base_url}/projects/{quote(project.strip(), safe='')}/locations/{quote(location, safe='')}"
+    return replace(VERTEX, base_url=base_url)
+
+
+def missing_needs(endpoint: Endpoint, values: Mapping[str, str], *, has_key: bool) -> list[str]:
+    """Return the settings that a service still needs. Vertex AI needs no project with a key."""
+    is_express = endpoint.name == VERTEX.name and has_key
+    return [] if is_express else [name for name in endpoint.needs if not values.get(name)]

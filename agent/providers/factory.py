@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from agent.model_names import model_behind
 from agent.providers.catalog import Endpoint, Mode, ToolsForm, is_small, reasons
 from agent.providers.credentials import Key
 from agent.providers.dialect import Dialect, FallbackDialect
@@ -31,6 +32,8 @@ def open_provider(
             return open_converse(endpoint, model, key, world, form)
         case "gemini":
             opened = open_interactions if mode is Mode.RESUME else open_gemini
+        case "vertex":
+            opened = open_vertex
         case "openai-realtime":
             return open_realtime(endpoint, model, key, world, mode)
         case "gemini-live":
@@ -47,10 +50,12 @@ def open_with_keys(
     world: ProviderWorld,
     mode: Mode,
     form: ToolsForm = ToolsForm.TEXT,
+    *,
+    credentials: Key = None,
 ) -> OpenedProvider:
-    """Open a model of a service that is asked with the keys of `ring`; None: without a key."""
+    """Open a model of a service that is asked with the keys of `ring`; None: with `credentials`, or without a key."""
     if ring is None or len(ring.keys) == 1:
-        return open_provider(endpoint, model, ring.keys[0] if ring else None, world, mode, form)
+        return open_provider(endpoint, model, ring.keys[0] if ring else credentials, world, mode, form)
     # The pool itself waits if every key is limited, so no model waits while another key can answer.
     each = replace(world, retry=replace(world.retry, waits_for_limits=False))
     providers = [open_provider(endpoint, model, key, each, mode, form) for key in ring.keys]
@@ -82,19 +87,28 @@ def open_responses(
 ) -> ResponsesProvider:
     """A model of a service with the Responses API over WebSocket. The base URL ends before "/responses"."""
     http = open_responses_http(endpoint, model, key, world)
-    dialect = ResponsesDialect(model, endpoint.name)
+    dialect = _responses(endpoint, model)
     return ResponsesProvider(ServedModel(endpoint, model, key, world), dialect, http, limits or SocketLimits())
 
 
 def open_responses_http(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> ReplayProvider:
     """The same in replay mode, over HTTP only; a server without Responses is asked by Chat Completions."""
-    dialect = FallbackDialect(ResponsesDialect(model, endpoint.name), _chat(endpoint, model))
+    dialect = FallbackDialect(_responses(endpoint, model), _chat(endpoint, model))
     return replaying(endpoint, model, dialect, key, world)
 
 
 def open_gemini(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> ReplayProvider:
     """A model of Gemini, by generateContent. The base URL ends before "/models"."""
     return replaying(endpoint, model, GeminiDialect(model), key, world)
+
+
+def open_vertex(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> ReplayProvider:
+    """A model of Google or Anthropic at Vertex AI. The base URL ends before "/publishers"."""
+    is_claude = model.startswith("claude")
+    dialect = (
+        MessagesDialect(model, on_vertex=True) if is_claude else GeminiDialect(model, publisher="/publishers/google")
+    )
+    return replaying(endpoint, model, dialect, key, world)
 
 
 def open_interactions(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> InteractionsProvider:
@@ -120,8 +134,13 @@ def replaying(endpoint: Endpoint, model: str, dialect: Dialect, key: Key, world:
     return ReplayProvider(ServedModel(endpoint, model, key, world), dialect)
 
 
+def _responses(endpoint: Endpoint, model: str) -> ResponsesDialect:
+    return ResponsesDialect(endpoint.name_for(model), endpoint.name, behind=model_behind(endpoint.name, model))
+
+
 def _chat(endpoint: Endpoint, model: str) -> ChatDialect:
-    chat = ChatDialect(model, stop=endpoint.stops_at_sequences(model), images=True, effort=True)
+    name, behind = endpoint.name_for(model), model_behind(endpoint.name, model)
+    chat = ChatDialect(name, stop=endpoint.stops_at_sequences(model), images=True, effort=True, behind=behind)
     if not (endpoint.is_self_hosted and is_small(model)):
         return chat
     return replace(chat, sampling=SMALL_REASONERS_SAMPLING if reasons(model) else SMALL_MODELS_SAMPLING)

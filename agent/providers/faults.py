@@ -26,7 +26,7 @@ from agent.errors import (
     StreamBroken,
 )
 from agent.providers.bedrock_refusals import BedrockRefusal, bedrock_sentence
-from agent.providers.catalog import BEDROCK, Endpoint
+from agent.providers.catalog import BEDROCK, Endpoint, KnownRefusal
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 
 QUOTE_CHARS = 200  # The limit of the quoted text of a vendor
@@ -120,6 +120,8 @@ class Fault:
     @property
     def model_unknown(self) -> bool:
         if self.code == "model_not_found" or (self.bad_request and self.mentions("invalid model", "not a valid model")):
+            return True
+        if self.code == "DeploymentNotFound":
             return True
         return self.status == 404 and self.mentions("model")
 
@@ -356,6 +358,10 @@ def _error_of(
 
 def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: AnyKey, prompt_chars: int) -> ProviderError:
     label, status = endpoint.label, fault.status
+    if (known := _known_refusal(fault, endpoint, key)) is not None:
+        setting = endpoint.key_setting
+        said = {"label": label, "status": status, "model": endpoint.name_for(model), "address": endpoint.address}
+        return ProviderRefused(known.sentence.format(**said, setting=setting), person=known.person)
     if (misconfiguration := _configuration_error(fault, endpoint, model, key)) is not None:
         return ProviderRefused(misconfiguration, person=texts.ASK_OPERATOR)
     if fault.too_long:
@@ -364,15 +370,24 @@ def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: AnyKey, pr
         return ContextTooLong(too_small if endpoint.widen else too_long, person=too_long)
     if status == 429:
         limited = texts.RATE_LIMITED.format(label=label, status=status, later=_later(fault))
-        sentence = f"{limited} {texts.FREE_TIER}" if fault.of_free_tier else limited
-        sentence = f"{sentence} {texts.BEDROCK_QUOTA}" if endpoint.name == BEDROCK.name else sentence
-        return ProviderUnavailable(sentence, person=limited)
+        note = texts.FREE_TIER if fault.of_free_tier else endpoint.on_limit
+        return ProviderUnavailable(f"{limited} {note}" if note else limited, person=limited)
     if status in {408, 409} or status >= 500:
         return ProviderUnavailable(texts.SERVER_PROBLEM.format(label=label, status=status, later=_later(fault)))
     refused, quoted = texts.REQUEST_REFUSED.format(label=label, status=status), _quoted(fault, key)
     if fault.is_unexplained and prompt_chars >= LARGE_PROMPT_CHARS:
         return ContextTooLong(refused, quoted=quoted, person=texts.QUESTION_REFUSED, stated=False)
     return ProviderRefused(refused, quoted=quoted, person=texts.QUESTION_REFUSED)
+
+
+def _known_refusal(fault: Fault, endpoint: Endpoint, key: AnyKey) -> KnownRefusal | None:
+    is_fixed = isinstance(key, str)
+    text = f"{fault.code} {fault.message}"[:SEARCHED_CHARS].lower()
+    for known in endpoint.refusals:
+        fits = known.with_key is None or known.with_key is is_fixed
+        if fits and fault.status in known.statuses and (not known.words or any(word in text for word in known.words)):
+            return known
+    return None
 
 
 def _configuration_error(fault: Fault, endpoint: Endpoint, model: str, key: AnyKey) -> str | None:

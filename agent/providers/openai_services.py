@@ -54,7 +54,7 @@ class _HttpService:
 
     async def _post(self, path: str, content_type: str, request: bytes, timeout_s: float) -> bytes:
         headers = {"content-type": content_type}
-        url, limit_s = f"{self._endpoint.base_url}{path}", self._timeout_s or timeout_s
+        url, limit_s = self._endpoint.url(path, self._model), self._timeout_s or timeout_s
         outgoing = OutgoingRequest("POST", url, headers, request)
         try:
             async with asyncio.timeout(limit_s):
@@ -83,7 +83,9 @@ class HttpEmbedder(_HttpService):
     """The weight of vectors in a search: measured with a model of whole sentences."""
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        request = json.dumps({"model": self._model, "input": list(texts), "encoding_format": "float"}).encode()
+        request = json.dumps(
+            {"model": self._endpoint.name_for(self._model), "input": list(texts), "encoding_format": "float"}
+        ).encode()
         body = await self._post("/embeddings", "application/json", request, EMBED_TIMEOUT_S)
         vectors = read_vectors(body, len(texts))
         if vectors is None:
@@ -97,7 +99,7 @@ class HttpEmbedder(_HttpService):
 class HttpTranscriber(_HttpService):
     async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:
         boundary = blake2s(sound, digest_size=16).hexdigest()  # a hash of the sound: the sound cannot contain it
-        fields = {"model": self._model, "response_format": "json"}
+        fields = {"model": self._endpoint.name_for(self._model), "response_format": "json"}
         request = _form(boundary, fields, sound, ending(name, media_type))
         content_type = f"multipart/form-data; boundary={boundary}"
         body = await self._post("/audio/transcriptions", content_type, request, LISTEN_TIMEOUT_S)

@@ -290,7 +290,7 @@ class ReplayProvider(ServedProvider):
         reader = self._dialect.reader()
         usage_counter = UsageCounter()
         is_torn = False
-        url = f"{self._served.endpoint.base_url}{request.path}"
+        url = self._served.endpoint.url(request.path, self._served.model)
         headers = {"content-type": "application/json", "accept": reader.framing, **request.headers}
         headers |= await self._served.authorise(OutgoingRequest("POST", url, headers, request.body))
         try:

@@ -99,6 +99,8 @@ class ChatDialect:
     """Whether tools are offered, called and answered in the form of this protocol."""
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])
     """Fields of the request about how tokens are chosen; the rest is left to the server."""
+    behind: str = ""
+    """The model, if `model` is the name of a deployment."""
 
     @property
     def name(self) -> str:
@@ -108,7 +110,11 @@ class ChatDialect:
     def capabilities(self) -> Capabilities:
         halt = Halt.STOP_SEQUENCE if self.stop and not self.native else Halt.NONE
         return Capabilities(
-            halt=halt, images=self.images, effort=self.effort, native_calls=self.native, reasons=reasons(self.model)
+            halt=halt,
+            images=self.images,
+            effort=self.effort,
+            native_calls=self.native,
+            reasons=reasons(self.behind or self.model),
         )
 
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:

@@ -58,11 +58,15 @@ _STEPS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class GeminiDialect:
-    """generateContent for one model. `effort` is False for models that refuse a level of thinking."""
+    """generateContent for one model. `effort` is False for models that refuse a level of thinking.
+
+    `publisher`: the path before "/models", at a service that has models of several publishers.
+    """
 
     model: str
     images: bool = True
     effort: bool = True
+    publisher: str = ""
 
     @property
     def name(self) -> str:
@@ -86,7 +90,7 @@ class GeminiDialect:
             for message in wire.alternating(messages, self.name)
         ]
         model = quote(self.model.removeprefix("models/"), safe="")
-        return ModelRequest(f"/models/{model}:streamGenerateContent?alt=sse", wire.encoded(body))
+        return ModelRequest(f"{self.publisher}/models/{model}:streamGenerateContent?alt=sse", wire.encoded(body))
 
     def reader(self) -> "GeminiReader":
         return GeminiReader(self.name)

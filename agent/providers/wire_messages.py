@@ -14,6 +14,7 @@ Rules:
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
+from urllib.parse import quote
 
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports.model import CallOptions, Capabilities, Halt, ReasoningArrived, StopReason, TokensArrived
@@ -50,16 +51,23 @@ _STEPS = frozenset(
 )
 _CACHED: dict[str, Json] = {"type": "ephemeral"}
 
+# The version of the protocol at Vertex AI, which is a field of the body there. The model is in the path.
+VERTEX_VERSION = "vertex-2023-10-16"
+
 
 @dataclass(frozen=True, slots=True)
 class MessagesDialect:
-    """Messages for one model. `effort` and `caching` are False for models and servers that refuse them."""
+    """Messages for one model. `effort` and `caching` are False for models and servers that refuse them.
+
+    `on_vertex`: the model is asked at Vertex AI, which has no automatic caching, so the end is marked in its block.
+    """
 
     model: str
     max_tokens: int = MAX_TOKENS
     images: bool = True
     effort: bool = True
     caching: bool = True
+    on_vertex: bool = False
 
     @property
     def name(self) -> str:
@@ -74,11 +82,12 @@ class MessagesDialect:
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         """Build the request, with two cache marks.
 
-        They are at the system message, which all turns share, and at the end (by the top-level mark), from which the
-        next round of this turn continues.
+        They are at the system message, which all turns share, and at the end, from which the next round of this turn
+        continues.
         """
-        body: dict[str, Json] = {"model": self.model, "max_tokens": self.max_tokens, "stream": True}
-        if self.caching:
+        version: dict[str, Json] = {"anthropic_version": VERTEX_VERSION} if self.on_vertex else {"model": self.model}
+        body: dict[str, Json] = {**version, "max_tokens": self.max_tokens, "stream": True}
+        if self.caching and not self.on_vertex:
             body["cache_control"] = _CACHED
         if self.effort and options.depth in wire.EFFORT:
             body["output_config"] = {"effort": wire.EFFORT[options.depth]}
@@ -86,10 +95,16 @@ class MessagesDialect:
         if (system := wire.system_text(messages)).strip():
             mark: dict[str, Json] = {"cache_control": _CACHED} if self.caching else {}
             body["system"] = [{"type": "text", "text": system, **mark}]
+        spoken = wire.alternating(messages, self.name)
+        contents = [self._content(message) for message in spoken]
+        if self.caching and self.on_vertex and contents[-1]:
+            contents[-1][-1] = {**cast("JsonObject", contents[-1][-1]), "cache_control": _CACHED}
         body["messages"] = [
-            {"role": str(message.role), "content": self._content(message)}
-            for message in wire.alternating(messages, self.name)
+            {"role": str(message.role), "content": content} for message, content in zip(spoken, contents, strict=True)
         ]
+        if self.on_vertex:
+            path = f"/publishers/anthropic/models/{quote(self.model, safe='@')}:streamRawPredict"
+            return ModelRequest(path, wire.encoded(body))
         return ModelRequest("/messages", wire.encoded(body), {"anthropic-version": VERSION})
 
     def reader(self) -> "MessagesReader":

@@ -277,6 +277,8 @@ class ResponsesDialect:
     images: bool = True
     """Whether the model reads pictures. If not, the text has a note on them."""
     left_out: frozenset[str] = frozenset()
+    behind: str = ""
+    """The model, if `model` is the name of a deployment."""
 
     @property
     def name(self) -> str:
@@ -287,7 +289,10 @@ class ResponsesDialect:
     def capabilities(self) -> Capabilities:
         halt = Halt.NONE if "tools" in self.left_out else Halt.TOOL
         return Capabilities(
-            halt=halt, images=self.images, effort="reasoning" not in self.left_out, reasons=reasons(self.model)
+            halt=halt,
+            images=self.images,
+            effort="reasoning" not in self.left_out,
+            reasons=reasons(self.behind or self.model),
         )
 
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:

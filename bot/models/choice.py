@@ -17,15 +17,17 @@ from agent.certificates import certificate_sentence
 from agent.errors import ProviderUnavailable, SettingsError
 from agent.ports.clock import Clock
 from agent.ports.model import Provider
-from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, Endpoint, ToolsForm
+from agent.providers import identities
+from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, VERTEX, Endpoint, ToolsForm
 from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import INIT, NOTICE, RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
-from agent.texts import ASK_OPERATOR
+from agent.spending import context_window
+from agent.texts import ASK_OPERATOR, AZURE_EXTRA_MISSING, VERTEX_EXTRA_MISSING
 from bot.models import texts as models_texts
 from bot.models.forms import CheckedForms
 from bot.models.settings import ModelSettings
-from bot.settings.installation import typed_command
+from bot.settings.installation import command_for, typed_command
 from bot.settings.secret import Secret
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ log = logging.getLogger(__name__)
 
 # For each vendor a model that answers well at a fair price (November 2026).
 DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
+
+# Names of models in a cloud, for an error message.
+CLOUD_EXAMPLES: Final = {"azure": "my-deployment/gpt-6.1-terra", "vertex": DEFAULT_MODELS["gemini"]}
 
 # The vendor of a model by the start of its name, for an error message about a missing provider.
 FAMILIES = {
@@ -169,8 +174,11 @@ async def context_size(
 ) -> int | None:
     """Return how many tokens the context of a model holds; None if its server does not say or does not answer.
 
-    Ollama says it only of models that are loaded (https://docs.ollama.com/api/ps), and drops what does not fit.
+    Ollama says it only of models that are loaded (https://docs.ollama.com/api/ps), and drops what does not fit. Clouds
+    do not say it, so it is read from the table of prices.
     """
+    if endpoint.identity:
+        return context_window(f"{endpoint.name}:{model}")
     is_ollama = endpoint.name == "ollama"
     url = f"{endpoint.base_url}/models"
     if is_ollama:
@@ -291,15 +299,26 @@ def open_model(
     timeouts = ModelTimeouts(settings.first_token_timeout_s, settings.next_token_timeout_s)
     world = ProviderWorld(clock, chance, timeouts, RetryPolicy(settings.provider_retries))
     ring = (rings or KeyRings(clock)).of(choice)
+    credentials = settings.credentials(choice.endpoint, choice.key, clock)
     form = settings.tools_form
     form = checked.form(choice.endpoint, choice.model) if form is ToolsForm.AUTO else form
-    return open_with_keys(choice.endpoint, choice.model, ring, world, settings.mode, form)
+    return open_with_keys(choice.endpoint, choice.model, ring, world, settings.mode, form, credentials=credentials)
 
 
-def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = "") -> ModelChoice:
-    """Return the model that a setting or a person names. Pure. Raises SettingsError.
+_EXTRA_MISSING: Final = {"azure": AZURE_EXTRA_MISSING, "vertex": VERTEX_EXTRA_MISSING}
 
-    No error repeats the value: it may be a key in the wrong setting.
+
+def named_choice(
+    spec: str,
+    settings: ModelSettings,
+    setting: str,
+    why: str = "",
+    has_identity: Callable[[str], bool] = identities.is_installed,
+) -> ModelChoice:
+    """Return the model that a setting or a person names. Raises SettingsError.
+
+    No error repeats the value: it may be a key in the wrong setting. `has_identity`: whether an extra is installed by
+    which a service is used without a key.
     """
     why = why or f"it is set in {setting}"
     provider, colon, model = (part.strip() for part in spec.partition(":"))
@@ -312,9 +331,18 @@ def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = ""
         forms = ", ".join(f"{name}:<model>" for name in ENDPOINTS)
         raise SettingsError(models_texts.UNKNOWN_PROVIDER.format(setting=setting, forms=forms))
     if not model:
-        example = DEFAULT_MODELS.get(provider, "llama3.2")
+        example = {**DEFAULT_MODELS, **CLOUD_EXAMPLES}.get(provider, "llama3.2")
         raise SettingsError(models_texts.NO_MODEL_NAMED.format(setting=setting, provider=provider, example=example))
     endpoint, key = settings.endpoint(provider), settings.key(provider)
+    if missing := settings.missing(endpoint):
+        raise SettingsError(
+            models_texts.KEY_MISSING.format(key=missing[0], setting=setting, provider=provider, colon=colon)
+        )
+    if endpoint.identity and key is None and not has_identity(endpoint.identity):
+        sentence = _EXTRA_MISSING[endpoint.identity]
+        raise SettingsError(sentence.format(key=endpoint.key_setting, command=command_for(endpoint.identity)))
+    if provider == VERTEX.name and not model.startswith(("gemini", "claude")):
+        raise SettingsError(models_texts.NO_VERTEX_MODEL.format(setting=setting))
     if endpoint.key_required and key is None:
         raise SettingsError(
             models_texts.KEY_MISSING.format(key=endpoint.key_setting, setting=setting, provider=provider, colon=colon)
@@ -335,4 +363,4 @@ async def _listens(endpoint: Endpoint) -> bool:
 
 
 # They offer neither embeddings nor transcription in OpenAI's form at their addresses.
-WITHOUT_SERVICES: Final = frozenset({ANTHROPIC.name, GEMINI.name, LIVE.name, REALTIME.name})
+WITHOUT_SERVICES: Final = frozenset({ANTHROPIC.name, GEMINI.name, LIVE.name, REALTIME.name, VERTEX.name})

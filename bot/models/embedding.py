@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from agent.errors import SettingsError
+from agent.machine import CLOCK
 from agent.ports.embeddings import Embedder
 from agent.providers import static_embeddings
 from bot.models import texts as models_texts
@@ -45,4 +46,4 @@ def open_embedder(
         raise SettingsError(models_texts.NO_EMBEDDINGS)
     from agent.providers.openai_services import HttpEmbedder  # noqa: PLC0415 -- see the module's docstring
 
-    return HttpEmbedder(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)
+    return HttpEmbedder(choice.endpoint, choice.model, settings.credentials(choice.endpoint, choice.key, CLOCK))

@@ -5,13 +5,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from agent.providers.catalog import ENDPOINTS, Endpoint, Mode, ToolsForm
+from agent.ports.clock import Clock
+from agent.providers.catalog import (
+    AZURE,
+    AZURE_DOMAINS,
+    ENDPOINTS,
+    GOOGLE_DOMAINS,
+    VERTEX,
+    Endpoint,
+    Mode,
+    ToolsForm,
+    azure_at,
+    missing_needs,
+    vertex_at,
+)
+from agent.providers.credentials import Key
+from agent.providers.identities import IdentitySettings, identity
 from bot.settings import parsers
-from bot.settings.declaration import Section, Sensitivity, secret_setting, setting
+from bot.settings.declaration import RUNS_CODE, Secrecy, Section, Sensitivity, secret_setting, setting
 from bot.settings.parsers import texts_by_id
 from bot.settings.secret import Secret
 
 _MODEL_OR_REHEARSAL: Final = re.compile(r"[a-z0-9-]+:.|rehearsal$", re.IGNORECASE | re.ASCII)
+
+_API_VERSION: Final = re.compile(r"20\d\d-\d\d-\d\d(?:-preview)?", re.ASCII)
+_LOCATION: Final = re.compile(r"[a-z][a-z0-9-]{1,39}", re.ASCII)
+_PROJECT: Final = re.compile(r"[a-z0-9][a-z0-9:.-]{1,98}", re.ASCII)
 
 _MODEL: Final = re.compile(r"[a-z0-9-]+:.", re.IGNORECASE | re.ASCII)
 
@@ -36,6 +55,23 @@ def model_or_off(example: str) -> Callable[[str], str | None]:
 
     return read
 
+
+def text_like(form: re.Pattern[str], what: str) -> Callable[[str], str]:
+    """Return a parser of texts of this form; `what` describes them in the remedy, with an example."""
+
+    def read(value: str) -> str:
+        if form.fullmatch(value) is None:
+            raise ValueError(f"must be {what}")
+        return value
+
+    return read
+
+
+parse_api_version = text_like(_API_VERSION, "a version with a date, as in 2024-10-21; remove it to use the API v1")
+
+parse_location = text_like(_LOCATION, "a location of Google Cloud, as in global or europe-west1")
+
+parse_project = text_like(_PROJECT, "the ID of a Google Cloud project, as in my-project-123")
 
 parse_embeddings = model_or_off("openai:text-embedding-3-small")
 
@@ -270,6 +306,93 @@ class ModelSettings:
         section=Section.KEYS,
         description="The address of LM Studio.",
     )
+    azure_endpoint: str = setting(
+        "AZURE_OPENAI_ENDPOINT",
+        parsers.web_address,
+        "",
+        section=Section.KEYS,
+        description="The address of an Azure OpenAI or Foundry resource.",
+        example="https://my-resource.openai.azure.com",
+        sensitivity=Sensitivity(keys=("AZURE_OPENAI_API_KEY",), own=AZURE_DOMAINS),
+    )
+    azure_api_key: Secret | None = secret_setting(
+        "AZURE_OPENAI_API_KEY",
+        section=Section.KEYS,
+        description="The API key for an Azure OpenAI resource. Without it, the bot signs in with Microsoft Entra ID.",
+    )
+    azure_api_version: str = setting(
+        "AZURE_OPENAI_API_VERSION",
+        parse_api_version,
+        "",
+        section=Section.KEYS,
+        description="A dated version of Azure OpenAI's API, for resources without the API v1. Default: the API v1.",
+        example="2024-10-21",
+    )
+    azure_tenant: str = setting(
+        "AZURE_TENANT_ID",
+        parsers.text,
+        "",
+        section=Section.KEYS,
+        description="The Microsoft Entra tenant of the application in AZURE_CLIENT_ID.",
+        example="00000000-0000-0000-0000-000000000000",
+    )
+    azure_client: str = setting(
+        "AZURE_CLIENT_ID",
+        parsers.text,
+        "",
+        section=Section.KEYS,
+        description=(
+            "The application with which the bot signs in to Azure, or a managed identity of this machine if "
+            "AZURE_CLIENT_SECRET is not set. Default: the identity that the environment, the machine or `az login` "
+            "provides."
+        ),
+        example="00000000-0000-0000-0000-000000000000",
+    )
+    azure_client_secret: Secret | None = secret_setting(
+        "AZURE_CLIENT_SECRET",
+        section=Section.KEYS,
+        description="A client secret of the application in AZURE_CLIENT_ID.",
+    )
+    google_project: str = setting(
+        "GOOGLE_CLOUD_PROJECT",
+        parse_project,
+        "",
+        section=Section.KEYS,
+        description="The Google Cloud project in which Vertex AI is used. Not needed with VERTEX_API_KEY.",
+        example="my-project-123",
+    )
+    google_location: str = setting(
+        "GOOGLE_CLOUD_LOCATION",
+        parse_location,
+        "global",
+        section=Section.KEYS,
+        description="The location of Vertex AI's models, such as global, eu or europe-west1.",
+    )
+    google_credentials: str = setting(
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        parsers.text,
+        "",
+        section=Section.KEYS,
+        description=(
+            "The path of a JSON file with Google Cloud credentials. Default: the credentials of `gcloud auth "
+            "application-default login`, or of this machine."
+        ),
+        example="/etc/cogency/google.json",
+        sensitivity=Sensitivity(secrecy=Secrecy.FILE, runs_code=RUNS_CODE.runs_code),
+    )
+    vertex_api_key: Secret | None = secret_setting(
+        "VERTEX_API_KEY",
+        section=Section.KEYS,
+        description="An API key for Vertex AI. Without it, the bot signs in with Google Cloud credentials.",
+    )
+    vertex_base_url: str = setting(
+        "VERTEX_BASE_URL",
+        parsers.web_address,
+        "https://aiplatform.googleapis.com",
+        section=Section.KEYS,
+        description="The address of Vertex AI's API. Default: Google's own for the location.",
+        sensitivity=Sensitivity(keys=("VERTEX_API_KEY",), own=GOOGLE_DOMAINS),
+    )
 
     def endpoint(self, name: str) -> Endpoint:
         """Return the service of that name, at the configured address."""
@@ -284,6 +407,11 @@ class ModelSettings:
             "openai-realtime": self.openai_base_url,
             "gemini-live": self.gemini_base_url,
         }
+        if name == AZURE.name:
+            return azure_at(self.azure_endpoint, self.azure_api_version)
+        if name == VERTEX.name:
+            moved = self.vertex_base_url if self.vertex_base_url != VERTEX.base_url.removesuffix("/v1") else ""
+            return vertex_at(self.google_project, self.google_location, moved)
         endpoint = ENDPOINTS[name]
         return endpoint.at(addresses[name]) if name in addresses else endpoint
 
@@ -293,6 +421,8 @@ class ModelSettings:
             "openai": self.openai_api_key,
             "anthropic": self.anthropic_api_key,
             "gemini": self.gemini_api_key,
+            "azure": self.azure_api_key,
+            "vertex": self.vertex_api_key,
             "openrouter": self.openrouter_api_key,
             "mistral": self.mistral_api_key,
             "xai": self.xai_api_key,
@@ -300,3 +430,18 @@ class ModelSettings:
             "gemini-live": self.gemini_api_key,
         }
         return keys.get(name)
+
+    def missing(self, endpoint: Endpoint) -> list[str]:
+        """Return the settings that the service still needs, without which its address is not known."""
+        values = {"AZURE_OPENAI_ENDPOINT": self.azure_endpoint, "GOOGLE_CLOUD_PROJECT": self.google_project}
+        return missing_needs(endpoint, values, has_key=self.key(endpoint.name) is not None)
+
+    def credentials(self, endpoint: Endpoint, key: Secret | None, clock: Clock) -> Key:
+        """Return how requests to the service are authorized: by its key, else by this machine's identity in a cloud."""
+        if key is not None:
+            return key.reveal()
+        if not endpoint.identity:
+            return None
+        secret = self.azure_client_secret.reveal() if self.azure_client_secret else ""
+        given = IdentitySettings(self.azure_tenant, self.azure_client, secret, self.google_credentials)
+        return identity(endpoint, given, clock)

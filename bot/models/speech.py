@@ -3,6 +3,7 @@
 from typing import Final, Protocol
 
 from agent.errors import SettingsError
+from agent.machine import CLOCK
 from agent.ports.transcription import Transcriber
 from bot.models import texts as models_texts
 from bot.models.choice import WITHOUT_SERVICES, named_choice
@@ -28,4 +29,4 @@ def open_transcriber(spec: str, settings: ModelSettings) -> OpenTranscriber:
         raise SettingsError(models_texts.NO_TRANSCRIPTION)
     from agent.providers.openai_services import HttpTranscriber  # noqa: PLC0415 -- see the module's docstring
 
-    return HttpTranscriber(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)
+    return HttpTranscriber(choice.endpoint, choice.model, settings.credentials(choice.endpoint, choice.key, CLOCK))

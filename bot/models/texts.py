@@ -119,6 +119,10 @@ NO_MODEL_NAMED = "{setting} does not contain a model. Write it as in {provider}:
 KEY_MISSING = (
     "{key} is missing. {setting} is set to {provider}{colon}…, which needs it. Set it in the environment or in .env."
 )
+NO_VERTEX_MODEL = (
+    "{setting} is set to a model of Vertex AI that the bot cannot use. Use a Gemini or Claude model, as in "
+    "vertex:gemini-3.8-flash."
+)
 NO_EMBEDDINGS = (
     "COGENCY_EMBEDDINGS must be a model of a service that supports OpenAI's /embeddings, such as "
     "openai:text-embedding-3-small or ollama:nomic-embed-text, or static:use-multilingual-3, which does not need a "

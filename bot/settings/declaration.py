@@ -59,6 +59,7 @@ class Sensitivity:
 
     secrecy: Secrecy = Secrecy.NONE
     keys: tuple[str, ...] = ()  # For the address of a service: the settings whose values are sent there
+    own: tuple[str, ...] = ()  # Domains of the vendor below which each customer has an address of their own
     runs_code: Callable[[Any], bool] = runs_no_code  # Whether a value decides which code runs
     is_route: bool = False  # Whether it decides how every service is reached, and so who could read what is sent there
 

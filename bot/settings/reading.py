@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from agent.errors import SettingsError
 from agent.machine import place_of
-from agent.providers.catalog import is_loopback
+from agent.providers.catalog import is_below, is_loopback
 from bot.settings import texts as settings_texts
 from bot.settings.declaration import Secrecy, Setting, SettingOrigin, ShownSetting
 from bot.settings.repository import is_in_repository
@@ -217,7 +217,12 @@ def custom_addresses(settings: Iterable[Setting], values: Mapping[str, Any]) -> 
         if setting.is_address
         and setting.name in values
         and urlsplit(values[setting.name])[:2] != urlsplit(setting.default)[:2]
+        and not is_below(_host(values[setting.name]), setting.sensitivity.own)
     ]
+
+
+def _host(address: str) -> str:
+    return urlsplit(address).hostname or ""
 
 
 def exposure_sentence(name: str, dotenv: Path | None, exposed: Collection[str]) -> str:

@@ -215,8 +215,8 @@ async def _model(talk: Dialogue, draft: _Draft) -> None:
     talk.say(setup_texts.INIT_MODEL)
     local = await _local_models(draft)
     vendors = [f"{name}:{DEFAULT_MODELS[name]}" for name in DEFAULT_MODELS if name in ENDPOINTS]
-    offered = [*(local or ["ollama"]), *vendors, _SERVER, "rehearsal"]
-    labels = [setup_texts.INIT_SERVER if spec == _SERVER else spec for spec in offered]
+    offered = [*(local or ["ollama"]), *vendors, _SERVER, *_CLOUDS, "rehearsal"]
+    labels = [_label(spec) for spec in offered]
     for number, (spec, label) in enumerate(zip(offered, labels, strict=True), 1):
         talk.say(f"  {number}  {label}  ({_about(spec, draft, is_running=bool(local))})")
     preset = draft.value("COGENCY_MODEL") or _first_usable(offered, draft)
@@ -229,6 +229,8 @@ async def _model(talk: Dialogue, draft: _Draft) -> None:
         spec = _pick(answer, offered)
         if spec in (_SERVER, "ollama"):
             asked = await _server(talk, draft, ENDPOINTS["openai" if spec == _SERVER else "ollama"])
+        elif spec in _CLOUDS:
+            asked = _CLOUDS[spec].ask(talk, draft)
         else:
             asked = _vendor(talk, draft, spec)
         if not asked:
@@ -237,6 +239,78 @@ async def _model(talk: Dialogue, draft: _Draft) -> None:
             return
         for name in asked:  # what was typed may be what was wrong: it is asked for again
             draft.changes.pop(name, None)
+
+
+def _label(spec: str) -> str:
+    if spec == _SERVER:
+        return setup_texts.INIT_SERVER
+    return ENDPOINTS[spec].label if spec in _CLOUDS else spec
+
+
+def _azure(talk: Dialogue, draft: _Draft) -> list[str]:
+    """Ask for a resource of Azure OpenAI, its key, and a deployment; return the settings that were typed."""
+    talk.say(setup_texts.INIT_AZURE.format(page=ENDPOINTS["azure"].key_page))
+    _until_valid(talk, draft, "AZURE_OPENAI_ENDPOINT", setup_texts.INIT_AZURE_ADDRESS)
+    _optional_secret(talk, draft, "AZURE_OPENAI_API_KEY", setup_texts.INIT_AZURE_KEY)
+    deployment = _word(talk, setup_texts.INIT_AZURE_DEPLOYMENT)
+    model = talk.ask(setup_texts.INIT_AZURE_MODEL, deployment).strip()
+    draft.changes["COGENCY_MODEL"] = f"azure:{deployment}" if model == deployment else f"azure:{deployment}/{model}"
+    return ["COGENCY_MODEL", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY"]
+
+
+def _vertex(talk: Dialogue, draft: _Draft) -> list[str]:
+    """Ask for a project and a location of Google Cloud, or for a key; return the settings that were typed."""
+    talk.say(setup_texts.INIT_VERTEX)
+    _optional_secret(talk, draft, "VERTEX_API_KEY", setup_texts.INIT_VERTEX_KEY)
+    if not draft.has("VERTEX_API_KEY"):
+        _until_valid(talk, draft, "GOOGLE_CLOUD_PROJECT", setup_texts.INIT_VERTEX_PROJECT)
+        _until_valid(talk, draft, "GOOGLE_CLOUD_LOCATION", setup_texts.INIT_VERTEX_LOCATION, "global")
+    model = talk.ask(setup_texts.INIT_VERTEX_MODEL, DEFAULT_MODELS["gemini"]).strip()
+    draft.changes["COGENCY_MODEL"] = f"vertex:{model}"
+    return ["COGENCY_MODEL", "VERTEX_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cloud:
+    """`about`: what the list of models says of it."""
+
+    about: str
+    ask: Callable[[Dialogue, _Draft], list[str]]
+
+
+_CLOUDS: Final[Mapping[str, _Cloud]] = {
+    "azure": _Cloud(setup_texts.INIT_AZURE_ABOUT, _azure),
+    "vertex": _Cloud(setup_texts.INIT_VERTEX_ABOUT, _vertex),
+}
+
+
+def _until_valid(talk: Dialogue, draft: _Draft, setting: str, question: str, usual: str = "") -> None:
+    """Ask for a setting until it has a value that can be read."""
+    before = draft.value(setting)
+    while True:
+        if not (answer := talk.ask(question, before or usual).strip()):
+            continue
+        if answer == before:
+            return
+        draft.changes[setting] = answer
+        try:
+            draft.settings()
+        except SettingsError as error:
+            del draft.changes[setting]
+            talk.say(str(error))
+            continue
+        return
+
+
+def _optional_secret(talk: Dialogue, draft: _Draft, setting: str, question: str) -> None:
+    if not draft.has(setting) and (answer := talk.ask_unseen(question.format(key=setting)).strip()):
+        draft.changes[setting] = answer
+
+
+def _word(talk: Dialogue, question: str) -> str:
+    while not (answer := talk.ask(question).strip()):
+        pass
+    return answer
 
 
 def _vendor(talk: Dialogue, draft: _Draft, spec: str) -> list[str]:
@@ -305,6 +379,8 @@ def _about(spec: str, draft: _Draft, *, is_running: bool) -> str:
     endpoint = ENDPOINTS.get(spec.partition(":")[0])
     if spec == _SERVER:
         return setup_texts.INIT_SERVER_ABOUT
+    if spec in _CLOUDS:
+        return _CLOUDS[spec].about
     if endpoint is None:
         return setup_texts.INIT_REHEARSAL
     if endpoint.is_local:

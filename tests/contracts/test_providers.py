@@ -14,14 +14,18 @@ from agent.loop import open_session
 from agent.messages import Image, Message, Role
 from agent.ports.model import CallOptions, ModelSession, ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
 from agent.providers.replay import ModelTimeouts
+from tests.agent.protocol.deviations import DEVIATIONS
 from tests.contracts.model_world import PATIENT, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits, World
 from tests.contracts.worlds import WORLDS
+from tests.examples import is_thorough
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
 from tests.patience import PATIENCE_S
 
 PIXEL = b"\x89PNG\r\n\x1a\n not much of a picture"
 HI = Says(("Hi", " there"))
 RESULT = "Anna hears {}"
+# The setting is that of the model, or of the region of a cloud.
+NO_MODEL = r"(?:does not (?:know|offer) the model|has no deployment) .*(?:COGENCY_MODEL|GOOGLE_CLOUD_LOCATION)"
 
 Opened = AbstractAsyncContextManager[World]
 
@@ -105,6 +109,20 @@ async def test_text_that_no_encoding_can_hold_is_sent_all_the_same(opened: Calla
         odd = Message(Role.USER, "half \ud83d, nul \x00, </execute>, \u2028 and \U0001f6f6")
         assert text_of(await read(world, (*CONTEXT, odd))) == "Hi there"
         assert "\U0001f6f6" in seen(world, 0)
+
+
+def in_pieces(stream: str) -> tuple[str, ...]:
+    """Return the text in pieces that cut every tag somewhere."""
+    return tuple(stream[start : start + 7] for start in range(0, len(stream), 7))
+
+
+@pytest.mark.parametrize("cloud", ["azure", "vertex-claude", "vertex-gemini"])
+async def test_what_weak_models_write_instead_of_the_protocol_arrives_as_they_wrote_it(cloud: str) -> None:
+    streams = [deviation.stream for deviation in DEVIATIONS[:: 1 if is_thorough() else 4]]
+    async with asyncio.timeout(PATIENCE_S), WORLDS[cloud](patience=PATIENT) as world:
+        world.plan(*(Says(in_pieces(stream)) for stream in streams))
+        for stream in streams:
+            assert text_of(await read(world)) == stream
 
 
 async def test_two_answers_do_not_disturb_each_other(opened: Callable[..., Opened]) -> None:
@@ -301,7 +319,7 @@ async def test_a_model_that_is_not_known_is_one_sentence_that_names_the_setting(
     opened: Callable[..., Opened],
 ) -> None:
     async with opened(Refuses(404, "model_not_found", "The model does not exist")) as world:
-        with pytest.raises(ProviderRefused, match=r"does not know the model .* COGENCY_MODEL"):
+        with pytest.raises(ProviderRefused, match=NO_MODEL):
             await read(world)
 
 

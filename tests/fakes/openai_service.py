@@ -62,6 +62,7 @@ class OpenAiService:
     handshakes: int = 0
     open: set[web.WebSocketResponse] = field(default_factory=set[web.WebSocketResponse])
     requests: list[web.Request] = field(default_factory=list[web.Request])
+    key_header: tuple[str, str] = ("authorization", "Bearer ")  # Its name, and what is before the key
     url: str = ""
 
     async def over_http(self, request: web.Request) -> web.StreamResponse:
@@ -114,8 +115,9 @@ class OpenAiService:
 
     async def _read(self, request: web.Request, body: Event, size: int = 0) -> Event:
         check_sent(body)
-        scheme, _, key = request.headers["authorization"].partition(" ")
-        assert (scheme, key in self.keys) == ("Bearer", True)
+        name, scheme = self.key_header
+        key = request.headers[name].removeprefix(scheme)
+        assert key in self.keys
         self.asked_with.append(key)
         assert "null" not in json.dumps(body)
         size = size or len(await request.read())
@@ -237,17 +239,17 @@ class OpenAiWorld:
 
 
 @asynccontextmanager
-async def serving() -> AsyncGenerator[OpenAiService, None]:
-    """Run the service on a free loopback port."""
+async def serving(root: str = "/v1") -> AsyncGenerator[OpenAiService, None]:
+    """Run the service on a free loopback port, below `root`."""
     service = OpenAiService()
     app = web.Application()
-    app.router.add_post("/v1/responses", service.over_http)
-    app.router.add_get("/v1/responses", service.over_websocket)
+    app.router.add_post(f"{root}/responses", service.over_http)
+    app.router.add_get(f"{root}/responses", service.over_websocket)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1.0)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    service.url = f"{site.name}/v1"
+    service.url = f"{site.name}{root}"
     try:
         yield service
     finally:

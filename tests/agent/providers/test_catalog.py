@@ -72,4 +72,4 @@ def test_every_service_is_complete() -> None:
         assert endpoint.name == name
         assert endpoint.base_url.endswith(endpoint.path)
         assert bool(endpoint.start) is endpoint.is_local is endpoint.is_self_hosted
-        assert bool(endpoint.key_setting) is endpoint.key_required
+        assert bool(endpoint.key_setting) is (endpoint.key_required or bool(endpoint.identity))

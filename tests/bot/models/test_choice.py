@@ -124,7 +124,15 @@ def test_a_known_model_without_its_provider_is_told_which(spec: str, provider: s
     assert str(raised.value) == f"COGENCY_MODEL is set to a model without its provider. Write {provider}: before it."
 
 
-@pytest.mark.parametrize(("spec", "example"), [("ollama", "ollama:llama3.2"), ("openai: ", "openai:gpt-6.1-terra")])
+@pytest.mark.parametrize(
+    ("spec", "example"),
+    [
+        ("ollama", "ollama:llama3.2"),
+        ("openai: ", "openai:gpt-6.1-terra"),
+        ("azure:", "azure:my-deployment/gpt-6.1-terra"),
+        ("vertex", "vertex:gemini-3.8-flash"),
+    ],
+)
 def test_a_missing_model_name_is_one_sentence_with_an_example(spec: str, example: str) -> None:
     with pytest.raises(SettingsError, match=f"COGENCY_MODEL does not contain a model. Write it as in {example}"):
         first_choice(replace(EMPTY, model=spec))

@@ -18,7 +18,7 @@ from bot.webhooks.settings import hooks_of
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
+from tests.fakes.model_server import DONE, ModelServer, Reply, Request, event, head, text, whole
 from tests.fakes.service_managers import ServiceManagers
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
@@ -185,7 +185,7 @@ async def test_what_cannot_be_meant_is_asked_again_and_what_was_pasted_need_not_
             ("anyway", "n"), ("SLACK_APP_TOKEN", ""), ("SLACK_BOT_TOKEN", BOT_TOKEN), ("Start it now", "n"),
         )  # fmt: skip
         assert not await set_up(person, dotenv, environ)
-    assert "99 is not on the list. Enter a number from 1 to 6." in person.heard
+    assert "99 is not on the list. Enter a number from 1 to 8." in person.heard
     assert "Please answer y or n." in person.heard
     assert "This one starts with xapp-" in person.heard
     assert "Nothing was pasted." in person.heard
@@ -298,6 +298,47 @@ async def test_a_key_of_openai_goes_to_another_server_only_with_consent(tmp_path
     assert read_dotenv(dotenv) == {"COGENCY_MODEL": "rehearsal"}
 
 
+async def test_a_deployment_of_azure_is_asked_for_and_tried(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+
+    def answered(request: Request) -> Reply:
+        is_right = request.headers["api-key"] == "key-1"
+        return [head(), text("yes"), DONE] if is_right else whole(401, {"error": {"code": "401", "message": "no"}})
+
+    async with ModelServer(answered) as server:
+        address = server.url.removesuffix("/v1")
+        person = Person(
+            ("Enter a number", "6"), ("Address of the resource", "boats"), ("Address of the resource", address),
+            ("AZURE_OPENAI_API_KEY", "key-2"), ("Name of the deployment", ""), ("Name of the deployment", "prod"),
+            ("Model of this deployment", "gpt-4.1"), ("anyway", "n"),
+            ("Enter a number", "6"), ("Address of the resource", address),
+            ("AZURE_OPENAI_API_KEY", "key-1"), ("Name of the deployment", "prod"), ("2. Slack", "n"),
+        )  # fmt: skip
+        await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
+    assert not person.answers
+    assert read_dotenv(dotenv) == {
+        "AZURE_OPENAI_ENDPOINT": address,
+        "AZURE_OPENAI_API_KEY": "key-1",
+        "COGENCY_MODEL": "azure:prod",
+    }
+    assert "6  Azure OpenAI  (OpenAI's and other models in your Azure subscription)" in person.heard
+    assert "AZURE_OPENAI_ENDPOINT must be a complete address" in person.heard
+    assert "Azure OpenAI refused the API key (401). Check AZURE_OPENAI_API_KEY, and that" in person.heard
+    assert "azure:prod answered" in person.heard
+
+
+async def test_a_project_of_google_cloud_or_a_key_is_asked_for(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    piece = {"candidates": [{"content": {"parts": [{"text": "yes"}]}, "finishReason": "STOP"}]}
+    async with ModelServer(lambda _: [head(), event(piece)]) as server:
+        environ = {"OLLAMA_BASE_URL": "http://127.0.0.1:1", "VERTEX_BASE_URL": server.url}
+        person = Person(("Enter a number", "7"), ("VERTEX_API_KEY", "key-1"), ("2. Slack", "n"))
+        await set_up(person, dotenv, environ)
+        assert server.requests[0].headers["x-goog-api-key"] == "key-1"
+    assert read_dotenv(dotenv) == {"VERTEX_API_KEY": "key-1", "COGENCY_MODEL": "vertex:gemini-3.8-flash"}
+    assert "ID of the Google Cloud project" not in person.heard
+
+
 async def test_ollama_on_another_machine_is_asked_for_its_models(tmp_path: Path) -> None:
     dotenv = tmp_path / ".env"
     async with ModelServer(compatible) as server:
@@ -323,7 +364,7 @@ async def test_without_a_browser_the_manifest_is_printed_and_its_page_is_short(t
 
 def test_each_vendor_has_a_page_for_its_keys() -> None:
     for endpoint in ENDPOINTS.values():
-        assert endpoint.key_page.startswith("https://") is endpoint.key_required
+        assert endpoint.key_page.startswith("https://") is bool(endpoint.key_setting)
 
 
 @pytest.mark.slow
