@@ -20,7 +20,7 @@ NEXT_EXCEEDS = "My next step would probably exceed {whose} budget of {limit} for
 STOPPED_EARLY = "I stopped early. {why}"
 EXTENSION_ASKED = "I asked {who} to extend it for today, and will continue as soon as they do."
 APPROVING = {"": "an operator", "others": "the people who can extend it"}
-OR_END = "If nobody decides by {moment}, I will stop."
+OR_END = "If nobody decides by {moment}, I will finish with what I know."
 OR_RESET = "Otherwise, I will continue when it resets."
 NOT_EXTENDED = {
     "GIVEN": "It was extended once today, and cannot be extended again.",

@@ -325,7 +325,10 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "which people wrote in which conversation", "as long as one of their messages there is stored"
         ),
         "message": Stored("each question and each answer: its text, time, place and link", _BY_AGE),
-        "embedding": Stored("the embedding vector of a message, if `COGENCY_EMBEDDINGS` is set", _WITH_MESSAGE),
+        "embedding": Stored(
+            "the embedding vector of a message, if the bot uses an embedding model (`COGENCY_EMBEDDINGS`)",
+            _WITH_MESSAGE,
+        ),
     },
     "Memory": {
         "fact": Stored(
