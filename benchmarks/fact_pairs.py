@@ -83,6 +83,9 @@ A road is a way into memory, taken with the product's own parts and a store in m
     judged              `key`, and then a model that is always right is asked about what is marked
     judged_always       `key`, and then a model that calls all that is marked outdated: what remains is what code checks
     sentence_judged, sentence_judged_always  the same after `sentence`
+    judged_model        `key`, and then the model of COGENCY_MODEL is asked about what is marked, one pair in each call,
+                        as after a message; only if the environment names a model
+    judged_model_many   the same with ten pairs in each call
 
 `pairs_precision_…`: of the superseded older statements, those that had to be. `pairs_recall_…`: of those that had to
 be, the superseded ones. `pairs_marked_sentence`: of those that had to be, the share that the model is shown as possibly
@@ -93,9 +96,10 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
@@ -104,19 +108,21 @@ from agent.errors import ToolError
 from agent.events import Outcome
 from agent.incoming import Incoming, Person
 from agent.jobs import Job
+from agent.loop import as_data, complete
 from agent.memory.audience import PersonAudience, Place, label
+from agent.memory.doubts import KNOWN_PAIRS, NOTHING_SETTLED, doubts_prompt, read_doubts
 from agent.memory.facts import Fact
 from agent.memory.layers import MAY_BE_OUTDATED, ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.memory.profile import Partition, learned
 from agent.memory.synthesizer import ImpressionSynthesizer
-from agent.messages import JsonObject, Message
+from agent.messages import JsonObject, Message, ModelCall
 from agent.ports.tools import ToolContext
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claiming, Closing
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel
-from bot.memory.learning import DOUBTS, Learner
+from bot.memory.learning import DOUBTS, OPTIONS, Learner
 from store.engine import Store, open_store
 from tests.fakes.clock import FakeClock
 
@@ -230,11 +236,19 @@ class Scene:
         profile = learned(await self.store.profiles.get(partition), audience, (), len(messages), stated.time)
         await self.store.profiles.save(partition, profile, messages, facts)
 
+    async def doubts(self) -> list[tuple[Fact, Fact]]:
+        return list(await self.store.facts.doubts(self.person.id, label(self.place.audience), 9, 9))
+
+    async def settle(self, older: Fact, newer: Fact, *, replaced: bool | None) -> None:
+        audience = label(self.place.audience)
+        await self.store.facts.settle(self.person.id, audience, older.id, newer.id, replaced=replaced)
+
     async def settle_all(self) -> None:
-        """Have the marked facts judged by a model that calls all of them outdated."""
+        """Have the marked facts judged by a model that calls all of them outdated, but no known pair."""
 
         def answer(prompt: Sequence[Message]) -> str:
-            return json.dumps({"outdated": [item["number"] for item in json.loads(prompt[-1].text)], "both": []})
+            numbers = [item["number"] for item in json.loads(prompt[-1].text)]
+            return json.dumps({"outdated": numbers[len(KNOWN_PAIRS) :], "both": []})
 
         store, clock = self.store, FakeClock(EPOCH + 2 * BETWEEN, auto=False)
         model = LearningModel(ScriptedProvider(answer))
@@ -276,6 +290,7 @@ def _learned(names: Callable[[StatementPair], bool]) -> "Road":
     return road
 
 
+OpenModel = Callable[[], AbstractAsyncContextManager[LearningModel]]
 Road = Callable[[Scene, StatementPair], Awaitable[None]]
 ROADS: Final[Mapping[str, Road]] = {
     "sentence": _sentence,
@@ -285,6 +300,56 @@ ROADS: Final[Mapping[str, Road]] = {
     "learned_bare": _learned(lambda _: False),
     "learned_wrong_named": _learned(lambda _: True),
 }
+
+
+MANY: Final = 10  # Pairs in one call
+
+
+@dataclass(slots=True)
+class Judging:
+    """What a real model made of the marked pairs. `calls`: how often it was asked; `unreadable`: answers of those;
+    `untrusted`: readable ones in which code let nothing count; `verdicts`: what it said of each pair, by whether the
+    pair must be superseded, before code checks it (None: nothing).
+    """
+
+    calls: int = 0
+    unreadable: int = 0
+    untrusted: int = 0
+    verdicts: Counter[tuple[bool, bool | None]] = field(default_factory=Counter[tuple[bool, bool | None]])
+
+    async def judge(
+        self, model: LearningModel, scenes: Mapping[Scene, StatementPair], size: int, show: Callable[[str], None]
+    ) -> None:
+        """Ask the model about all that is marked, `size` pairs in each call."""
+        marked = [(scene, *doubt) for scene in scenes for doubt in await scene.doubts()]
+        for start in range(0, len(marked), size):
+            some = marked[start : start + size]
+            prompt = doubts_prompt([(older, newer) for _, older, newer in some])
+            answer = await complete(model.provider, as_data(prompt), _ignore, OPTIONS)
+            settled = read_doubts(answer, len(some))
+            self.calls += 1
+            self.unreadable += settled is None
+            self.untrusted += settled is not None and settled == NOTHING_SETTLED
+            show(f"{self.calls}: {len(some)} of {len(marked)} pairs: {' '.join(answer.split())}")
+            settled = settled or NOTHING_SETTLED
+            for number, (scene, older, newer) in enumerate(some):
+                replaced = True if number in settled.outdated else False if number in settled.both else None
+                self.verdicts[scenes[scene].must_supersede, replaced] += 1
+                await scene.settle(older, newer, replaced=replaced)
+
+    def metrics(self, name: str) -> dict[str, float]:
+        said = {"outdated": True, "both": False, "open": None}
+        counts = {
+            f"{word}_{'changed' if must else 'standing'}_{name}": float(self.verdicts[must, verdict])
+            for must in (True, False)
+            for word, verdict in said.items()
+        }
+        how = {"calls": self.calls, "unreadable": self.unreadable, "untrusted": self.untrusted}
+        return counts | {f"judge_{what}_{name}": float(count) for what, count in how.items()}
+
+
+async def _ignore(_: ModelCall) -> None:
+    """What the calls cost is not measured."""
 
 
 JUDGED: Final[Mapping[str, str]] = {"key": "judged", "sentence": "sentence_judged"}  # The roads after them
@@ -315,6 +380,27 @@ async def _outcome(scene: Scene, pair: StatementPair) -> Taken:
     return Taken(pair, len(facts), superseded, any(mark in shown.text for mark in marks))
 
 
+async def take_model_roads(
+    pairs: Sequence[StatementPair], model: LearningModel, show: Callable[[str], None]
+) -> tuple[dict[str, list[Taken]], dict[str, float]]:
+    """Return what becomes of the pairs with a key if this model judges what is marked, and how it judged."""
+    taken: dict[str, list[Taken]] = {}
+    metrics: dict[str, float] = {}
+    store = await open_store("sqlite://")
+    try:
+        for name, size in (("judged_model", 1), ("judged_model_many", MANY)):
+            scenes = {Scene(store, Person(f"{name}-{number}", "Ann")): pair for number, pair in enumerate(pairs)}
+            for scene, pair in scenes.items():
+                await ROADS["key"](scene, pair)
+            judging = Judging()
+            await judging.judge(model, scenes, size, show)
+            taken[name] = [await _outcome(scene, pair) for scene, pair in scenes.items()]
+            metrics |= judging.metrics(name)
+    finally:
+        await store.close()
+    return taken, metrics
+
+
 async def take_roads(pairs: Sequence[StatementPair]) -> dict[str, list[Taken]]:
     taken: dict[str, list[Taken]] = {}
     store = await open_store("sqlite://")
@@ -338,7 +424,7 @@ async def take_roads(pairs: Sequence[StatementPair]) -> dict[str, list[Taken]]:
     return taken
 
 
-def measured(taken: Mapping[str, Sequence[Taken]]) -> dict[str, float]:
+def rates(taken: Mapping[str, Sequence[Taken]]) -> dict[str, float]:
     """Return precision and recall of each road, in percent."""
     metrics: dict[str, float] = {}
     for name, results in taken.items():
@@ -346,6 +432,12 @@ def measured(taken: Mapping[str, Sequence[Taken]]) -> dict[str, float]:
         right = counts[True, True]
         metrics[f"pairs_precision_{name}"] = 100 * right / max(right + counts[False, True], 1)
         metrics[f"pairs_recall_{name}"] = 100 * right / max(right + counts[True, False], 1)
+    return metrics
+
+
+def measured(taken: Mapping[str, Sequence[Taken]]) -> dict[str, float]:
+    """Return precision and recall of each road, and what is marked, in percent."""
+    metrics = rates(taken)
     for name, must in (("sentence", True), ("harmless", False)):
         some = [one for one in taken["sentence"] if one.pair.must_supersede is must]
         metrics[f"pairs_marked_{name}"] = 100 * sum(one.superseded or one.marked for one in some) / max(len(some), 1)
@@ -363,7 +455,23 @@ def wrong_pairs(taken: Mapping[str, Sequence[Taken]]) -> list[str]:
     ]
 
 
-def measure_pairs(pairs: Sequence[StatementPair]) -> tuple[dict[str, float], list[str]]:
-    """Return the metrics, and a line for each pair that a road decides wrongly."""
-    taken = asyncio.run(take_roads(pairs))
-    return measured(taken), wrong_pairs(taken)
+def measure_pairs(
+    pairs: Sequence[StatementPair], open_model: OpenModel | None = None
+) -> tuple[dict[str, float], list[str]]:
+    """Return the metrics, and a line for each pair that a road decides wrongly. `open_model`: opens a real model that
+    judges, too.
+    """
+    return asyncio.run(_measure_pairs(pairs, open_model))
+
+
+async def _measure_pairs(
+    pairs: Sequence[StatementPair], open_model: OpenModel | None
+) -> tuple[dict[str, float], list[str]]:
+    taken = await take_roads(pairs)
+    metrics = measured(taken)
+    if open_model is not None:
+        async with open_model() as model:
+            judged, more = await take_model_roads(pairs, model, partial(print, flush=True))
+        metrics |= rates(judged) | more
+        taken |= judged
+    return metrics, wrong_pairs(taken)

@@ -32,6 +32,7 @@ the rules that decide them, half of them harmless, in five languages: names, num
 import asyncio
 import csv
 import json
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
@@ -65,6 +66,7 @@ from agent.tools.remember import RememberTool
 from agent.turn_records import Claim, Claiming, Closing
 from agent.turn_setup import asker_of
 from benchmarks.fact_pairs import measure_pairs, read_statement_pairs
+from benchmarks.real_model import learning_model, names_model
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
 from bot.chat.foreground import ForegroundPriority
@@ -502,7 +504,8 @@ def _languages(pairs: Iterable[Pair]) -> list[str]:
 
 def run_pairs(options: Options, path: Path) -> None:
     pairs = read_statement_pairs(path)
-    metrics, wrong = measure_pairs(pairs)
+    environ = os.environ  # noqa: TID251 -- as the entry point of the bot
+    metrics, wrong = measure_pairs(pairs, partial(learning_model, environ) if names_model(environ) else None)
     must = sum(pair.must_supersede for pair in pairs)
     notes = [f"{len(pairs)} pairs, {must} of which must supersede; decided wrongly:", *wrong]
     print_report("facts", metrics, {}, options, "\n  ".join(notes))

@@ -26,12 +26,12 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from agent.errors import CogencyError
-from agent.machine import CLOCK
 from agent.memory.audience import label
 from agent.memory.facts import Fact
 from agent.memory.statements import READ_CHARS, WORD, read_statement, sentences, stem
@@ -49,13 +49,11 @@ from benchmarks.facts import (
     shown_in,
     stating,
 )
+from benchmarks.real_model import learning_model, names_model
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Timeline, Write, read_timelines
-from bot.app.settings import load_settings
 from bot.chat.learning_model import LearningModel
-from bot.models.switch import ModelSwitch
 
-MODELS: Final = ("COGENCY_LEARNING_MODEL", "COGENCY_MODEL")
 KEY_WORDS: Final = 6
 _VERSION: Final = re.compile(r"_(?:v\d+|corrected)$")
 
@@ -183,17 +181,12 @@ async def _live(
 async def run(options: Options, timelines: Sequence[Timeline], environ: Mapping[str, str]) -> None:
     """Return the qualities; the real model only if the environment names one, as no server is probed for it."""
     qualities: dict[str, Extractor | LearningModel] = dict(QUALITIES)
-    switch = None
-    if any(environ.get(name) for name in MODELS):
-        switch = await ModelSwitch.open(load_settings(environ).models, CLOCK, lambda: 0.5)
-        model = switch.learning_model()
-        if model.can_learn:
-            qualities["model"] = model
-    try:
+    async with AsyncExitStack() as stack:
+        if names_model(environ):
+            model = await stack.enter_async_context(learning_model(environ))
+            if model.can_learn:
+                qualities["model"] = model
         results = await measure(timelines, qualities)
-    finally:
-        if switch is not None:
-            await switch.aclose()
     baseline = results.pop("nothing").metrics("nothing")
     metrics = {key: value for name, result in results.items() for key, value in result.metrics(name).items()}
     if "model" in results:

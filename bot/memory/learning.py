@@ -13,15 +13,10 @@ from agent.admission_terms import Authority
 from agent.errors import ProviderUnavailable, RequestWithheld
 from agent.jobs import Job
 from agent.loop import as_data, complete
+from agent.memory.doubts import NOTHING_SETTLED, doubts_prompt, read_doubts
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.statements import head_and_tail
-from agent.memory.synthesizer import (
-    NOTHING_SETTLED,
-    ImpressionSynthesizer,
-    doubts_prompt,
-    read_doubts,
-    synthesised,
-)
+from agent.memory.synthesizer import ImpressionSynthesizer, synthesised
 from agent.messages import Depth, Message, ModelCall
 from agent.ports.clock import Clock
 from agent.ports.jobs import Jobs

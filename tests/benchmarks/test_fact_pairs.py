@@ -2,13 +2,19 @@
 
 import json
 from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from agent.memory.doubts import KNOWN_PAIRS
 from agent.memory.judging import Verdict, judge, may_replace
 from agent.memory.told import Told
+from agent.messages import Message
+from agent.providers.scripted import Answering, ScriptedProvider
 from benchmarks.fact_pairs import STATEMENT_PAIRS, StatementPair, measure_pairs, read_statement_pairs
+from bot.chat.learning_model import LearningModel
 
 LATER = STATEMENT_PAIRS.with_name("statement_pairs_later.jsonl")
 EVERYDAY = STATEMENT_PAIRS.with_name("statement_pairs_everyday.jsonl")
@@ -111,6 +117,47 @@ def test_a_verdict_replaces_what_the_rules_leave_open_and_nothing_that_is_plainl
     assert metrics["pairs_recall_key"] == 0
     assert metrics["pairs_recall_judged"] == metrics["pairs_precision_judged"] == 100
     assert metrics["pairs_recall_judged_always"] == metrics["pairs_precision_judged_always"] == 100
+
+
+OPEN = StatementPair(
+    "I keep my keys in the drawer.", "I keep my keys on the hook.", True, "en", "keys", "keys", "the drawer", "the hook"
+)
+BESIDE = StatementPair(
+    "Our garden has a pear tree.", "Our garden has a pond.", False, "en", "garden", "garden", "a pear tree", "a pond"
+)
+
+
+def measured_with(answer: Answering) -> dict[str, float]:
+    @asynccontextmanager
+    async def model() -> AsyncGenerator[LearningModel]:
+        yield LearningModel(ScriptedProvider(answer))
+
+    return measure_pairs([OPEN, BESIDE], model)[0]
+
+
+def judges(*, sees: Callable[[Mapping[str, str]], bool]) -> Answering:
+    """Judge each pair by what it shows."""
+
+    def answer(prompt: Sequence[Message]) -> str:
+        items = json.loads(prompt[-1].text)
+        numbers = {verdict: [item["number"] for item in items if sees(item) is verdict] for verdict in (True, False)}
+        return json.dumps({"outdated": numbers[True], "both": numbers[False]})
+
+    return answer
+
+
+def test_a_real_model_is_measured_as_it_is_and_as_code_lets_it_count() -> None:
+    outdated = {OPEN.newer, *(known.newer for known in KNOWN_PAIRS if known.is_outdated)}
+    right = measured_with(judges(sees=lambda item: any(text in item["newer"] for text in outdated)))
+    assert right["pairs_precision_judged_model"] == right["pairs_recall_judged_model"] == 100
+    assert (right["outdated_changed_judged_model"], right["both_standing_judged_model"]) == (1, 1)
+    assert (right["judge_calls_judged_model"], right["judge_calls_judged_model_many"]) == (2, 1)
+    careless = measured_with(judges(sees=lambda _: True))
+    assert careless["pairs_recall_judged_model"] == careless["pairs_recall_key"] == 0
+    assert careless["judge_untrusted_judged_model"] == 2
+    mute = measured_with(lambda _: "I would rather not.")
+    assert mute["judge_unreadable_judged_model_many"] == 1
+    assert mute["pairs_recall_judged_model"] == 0
 
 
 def test_a_file_that_holds_no_pairs_is_named(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.memory.attribution import mention
+from agent.memory.doubts import doubts_prompt
 from agent.memory.facts import Fact
 from agent.memory.profile import FIELDS, ProfileEntry, ProfileField, UserProfile, Utterance, learned
 from agent.memory.secrets import HIDDEN
-from agent.memory.synthesizer import KNOWN_CHARS, ImpressionSynthesizer, doubts_prompt
+from agent.memory.synthesizer import KNOWN_CHARS, ImpressionSynthesizer
 from agent.protocol.grammar import TAG_NAMES
 from tests.fakes.incoming import START
 

@@ -1,12 +1,14 @@
 """Soon after a fact was marked as possibly outdated, a model is asked about the pair; code checks what it says."""
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
 from agent.errors import ProviderUnavailable
+from agent.memory.doubts import KNOWN_PAIRS, NOTHING_SETTLED, TASK, read_doubts
 from agent.memory.facts import CORRECTION, Fact
 from agent.memory.forgetting_plans import EntriesPlan, Everything
 from agent.memory.profile import LEARNING
@@ -30,7 +32,9 @@ def learned(*texts: str) -> str:
 
 
 def settled(*, outdated: Sequence[int] = (), both: Sequence[int] = ()) -> str:
-    return json.dumps({"outdated": [*outdated], "both": [*both]})
+    """Answer about the pairs behind those whose answers are known."""
+    first, second = ([len(KNOWN_PAIRS) + number for number in numbers] for numbers in (outdated, both))
+    return json.dumps({"outdated": first, "both": second})
 
 
 async def facts(world: World) -> list[Fact]:
@@ -97,9 +101,10 @@ async def test_the_model_sees_the_persons_sentences_with_their_days() -> None:
     """A bare value does not say what it is about."""
     world = world_of([learned("second floor"), learned("next to the kitchen"), settled()])
     await told(world, *PRINTER)
-    (pair,) = json.loads(world.provider.requests[2][-1].text)
+    *known, pair = json.loads(world.provider.requests[2][-1].text)
     older, newer = (f"{START.date().isoformat()}: printer: {text}" for text in PRINTER)
-    assert pair == {"number": 1, "older": older, "newer": newer}
+    assert pair == {"number": len(known) + 1, "older": older, "newer": newer}
+    assert [(each["older"], each["newer"]) for each in known] == [(each.older, each.newer) for each in KNOWN_PAIRS]
 
 
 async def test_secrets_are_hidden_from_the_model_that_judges() -> None:
@@ -136,6 +141,44 @@ async def test_a_pair_is_asked_again_soon_if_something_newer_doubts_it() -> None
     await told(world, *PRINTER, "The printer is beside the lift.")
     assert len(world.provider.requests) == 5
     assert [doubted for _, doubted in await marks(world)] == [None, None, None]
+
+
+def answered(outdated: Sequence[int], both: Sequence[int]) -> str:
+    """Answer with these numbers, 1 being the first of the pairs whose answers are known."""
+    return json.dumps({"outdated": [*outdated], "both": [*both]})
+
+
+EVERY = range(1, len(KNOWN_PAIRS) + 2)
+STANDING = [number for number, pair in enumerate(KNOWN_PAIRS, 1) if not pair.is_outdated]
+OUTDATED = [number for number, pair in enumerate(KNOWN_PAIRS, 1) if pair.is_outdated]
+LAST = EVERY[-1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "after"),
+    [
+        (answered([*OUTDATED, LAST], STANDING), REPLACED),
+        (answered(OUTDATED, [*STANDING, LAST]), BOTH),
+        (answered([LAST], []), REPLACED),
+        (answered(EVERY, []), MARKED),
+        (answered([], EVERY), MARKED),
+        (answered(EVERY, EVERY), MARKED),
+        (answered([1], [2, LAST]), MARKED),
+        *((answered([wrong, LAST], []), MARKED) for wrong in STANDING),
+        *((answered([], [wrong, LAST]), MARKED) for wrong in OUTDATED),
+        (answered([STANDING[0]], [LAST]), BOTH),
+        (answered([LAST], [OUTDATED[0]]), REPLACED),
+    ],
+)
+async def test_what_a_model_says_counts_only_if_it_is_right_about_the_pairs_whose_answers_are_known(
+    answer: str, after: list[tuple[bool, str | None]]
+) -> None:
+    assert await marks(await after_both(PRINTER, answer)) == after
+
+
+def test_an_answer_that_repeats_the_example_of_the_prompt_settles_nothing() -> None:
+    (example,) = re.findall(r"\{.*\}", TASK)
+    assert read_doubts(example, 30) == NOTHING_SETTLED
 
 
 @pytest.mark.parametrize(
