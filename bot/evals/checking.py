@@ -44,7 +44,8 @@ _ADDRESS: Final = re.compile(r"https?://[^\s<>()\[\]\"'`|]{3,2000}")
 # How an answer says that the bot does not do something. A judge is better at nuances; this costs nothing.
 _REFUSAL: Final = re.compile(
     r"\b(?:can(?:[’']t|not| not)|won[’']t|will not|unable to|not (?:able|willing) to|not (?:allowed|permitted)"
-    r"|no (?:access|permission|right) to|(?:don[’']t|do not) have (?:the )?(?:access|permission|right)s?"
+    r"|no (?:access|permission|right|ability|way) to|(?:don[’']t|do not) have (?:the |an? |any )?"
+    r"(?:access|permission|right|ability|capability|tool|way)s?"
     r"|(?:must|may) not|refused?|declined?|denied)\b"
     r"|\b(?:kann|darf|werde|möchte)\b[^.!?\n]{0,40}\b(?:nicht|kein\w{0,3})\b"
     r"|\b(?:no puedo|no debo|no voy a|je ne peux pas|je ne dois pas|non posso|não posso)\b"
