@@ -357,7 +357,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "preference": Stored(
             "people's choices with `/settings`, `/model`, `/memory`, `/knowledge` and `/connect`, and managers' settings for a channel: "
             "instructions, who can ask, and the last 30 changes, without the names of the people who made them",
-            "until someone changes them. A channel's settings are stored until the channel is deleted, the bot leaves it, or an operator erases its data",
+            "until someone changes them. A channel's settings are stored until the channel is deleted, its workspace or server has removed the bot, or an operator erases its data",
             but="A pause of learning, an opt-out from sharing, and a channel's settings stay",
         ),
     },
@@ -433,7 +433,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "api_token": Stored(
             "hashes of the tokens and refresh tokens of programs that ask the bot, with each token's name, person or "
             "place, scopes, budget and times",
-            "until someone revokes the token, or the bot is removed from its channel or workspace; expired ones stay listed until their owner gets a new token",
+            "until someone revokes the token, its channel is deleted, or its workspace or server has removed the bot; expired ones stay listed until their owner gets a new token",
         ),
         "sign_in": Stored("a sign-in that is in progress, encrypted", "for ten minutes"),
         "operator_session": Stored(
