@@ -20,10 +20,10 @@ Rules
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from enum import Enum, auto
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs]  # that is why this module is here
 from sqlalchemy import Connection, TextClause, text
@@ -31,6 +31,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.util import greenlet_spawn
 
 from agent import texts
 from agent.errors import StoreError, StoreUnavailable
@@ -110,12 +111,29 @@ class Pooler(Enum):
     """It keeps prepared statements for all of its connections to the server, as PgBouncer does from 1.21 on."""
 
 
-class _PooledConnection(asyncpg.Connection):
-    """A connection through a pooler, which rejects settings at connection: each transaction sets them first."""
+class _Connection(asyncpg.Connection):
+    """Sends other statements in one message with the one that begins a transaction, which saves a round trip.
+
+    `limits`: through a pooler, which rejects settings at connection, each transaction sets them first. `lock`: the
+    statement that takes the next transaction's lock. `has_begun`, `has_failed`: whether it began, or could not.
+    """
+
+    limits = ""
+    lock = ""
+    has_begun = False
+    has_failed = False
 
     async def execute(self, query: str, *args: object, **options: Any) -> str:  # noqa: ANN401 -- the driver's own
-        whole = query + _SET_LIMITS if query.startswith("BEGIN") else query
-        return await super().execute(whole, *args, **options)  # pyright: ignore[reportUnknownMemberType]  # asyncpg leaves it untyped
+        begins = query.startswith("BEGIN")
+        whole = query + self.limits + self.lock if begins else query
+        self.has_failed = begins
+        status = await super().execute(whole, *args, **options)  # pyright: ignore[reportUnknownMemberType]  # asyncpg leaves it untyped
+        self.has_begun, self.has_failed = self.has_begun or begins, False
+        return status
+
+
+class _LimitedConnection(_Connection):
+    limits = _SET_LIMITS
 
 
 async def connect(
@@ -134,13 +152,13 @@ async def connect(
         command_timeout=command_timeout_s,
         server_settings=dict(settings),
         statement_cache_size=0 if pooler is Pooler.BY_TRANSACTION else 100,
-        connection_class=asyncpg.Connection if pooler is Pooler.NONE else _PooledConnection,
+        connection_class=_Connection if pooler is Pooler.NONE else _LimitedConnection,
     )
     return connection
 
 
-_BESIDE_OTHERS: Final = text(f"SELECT pg_advisory_xact_lock_shared({database.LOCK_SPACE}, 1)")
-_ALONE: Final = text(f"SELECT pg_advisory_xact_lock({database.LOCK_SPACE}, 1)")
+_BESIDE_OTHERS: Final = f"SELECT pg_advisory_xact_lock_shared({database.LOCK_SPACE}, 1);"
+_ALONE: Final = f"SELECT pg_advisory_xact_lock({database.LOCK_SPACE}, 1);"
 
 _HAS_WRITTEN: Final = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
 
@@ -307,7 +325,8 @@ class PostgresDatabase:
         if loop is not None:
             await loop.close()
 
-    async def _run(self, lock: TextClause | None, work: Callable[[Connection], T], *, is_long: bool = False) -> T:
+    async def _run(self, lock: str | None, work: Callable[[Connection], T], *, is_long: bool = False) -> T:
+        """`lock`: the statement that a write begins with; None for a read."""
         kind = database.OutageKind.READ if lock is None else database.OutageKind.WRITE
         with self.outages.noting(kind):
             result, shows_health, announced = await self._retry(lock, work, is_long=is_long)
@@ -317,18 +336,20 @@ class PostgresDatabase:
         return result
 
     async def _retry(
-        self, lock: TextClause | None, work: Callable[[Connection], T], *, is_long: bool
+        self, lock: str | None, work: Callable[[Connection], T], *, is_long: bool
     ) -> tuple[T, bool, Collection[str]]:
         """The result of `work`; whether it only read, or has changed something; and what it announced."""
         begun = False
 
-        def locked(connection: Connection) -> tuple[T, bool, Collection[str]]:
+        def noted(connection: Connection) -> tuple[T, bool, Collection[str]]:
             nonlocal begun
             if lock is None:
                 return work(connection), True, ()
-            connection.execute(lock)
-            begun = True
-            result = work(connection)
+            driver = _driver_of(connection)
+            try:
+                result = work(connection)
+            finally:
+                begun = driver.has_begun
             has_written = self.outages.lasts and bool(connection.execute(_HAS_WRITTEN).scalar_one())
             return result, has_written, database.announced(connection)
 
@@ -338,18 +359,18 @@ class PostgresDatabase:
                 raise StoreError(texts.STORE_CLOSED)
             tries += 1
             try:
-                return await database.run_to_end(self._transaction(locked, reads=lock is None, is_long=is_long))
+                return await database.run_to_end(self._transaction(noted, lock, is_long=is_long))
             except (DBAPIError, PoolTimeoutError, *ERRORS) as error:
                 if tries == TRIES or not (_is_conflict(error) or (_is_lost(error) and not begun)):
                     raise store_error(error, self.where) from None  # the original quotes people's words
 
-    async def _transaction(self, work: Callable[[Connection], T], *, reads: bool, is_long: bool) -> T:
+    async def _transaction(self, work: Callable[[Connection], T], lock: str | None, *, is_long: bool) -> T:
         pool = await self._open_pool()
         if not is_long:
-            return await pool.transaction(work, reads=reads)
+            return await pool.transaction(work, lock)
         if self._thread_loop is None:
             self._thread_loop = _ThreadLoop(self.connect, prepares=self.prepares)
-        return await self._thread_loop.transaction(work, reads=reads)
+        return await self._thread_loop.transaction(work, lock)
 
     async def _open_pool(self) -> "_Pool":
         if self._pool is None:
@@ -396,24 +417,37 @@ class _Pool:
             pool_size=size,
             max_overflow=0,
             pool_timeout=POOL_WAIT_S,
+            pool_use_lifo=True,  # few connections do most of the work: each prepares every statement that it runs
             hide_parameters=True,
         )
-        self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        self._writer = self._engine.sync_engine
+        self._reader = self._writer.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
-    async def transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
-        async with (self._reader if reads else self._engine).begin() as connection:
-            return await connection.run_sync(work)
+    async def transaction(self, work: Callable[[Connection], T], lock: str | None) -> T:
+        """Run `work` in one transaction. `lock`: the statement that a write begins with; None for a read."""
+        # In one greenlet from the pool to the pool: AsyncEngine takes five, and a task, which doubles the time.
+        return await greenlet_spawn(self._in_one, work, lock)
+
+    def _in_one(self, work: Callable[[Connection], T], lock: str | None) -> T:
+        engine = self._reader if lock is None else self._writer
+        with engine.connect() as connection, _beginning_with(connection, lock or ""):
+            return work(connection)
 
     async def after(
         self, check: Callable[[Connection], object], work: Callable[[Connection], T]
     ) -> tuple[object, T | None]:
-        async with self._reader.connect() as connection:
-            async with connection.begin():
-                reason = await connection.run_sync(check)
+        return await greenlet_spawn(self._in_two, check, work)
+
+    def _in_two(
+        self, check: Callable[[Connection], object], work: Callable[[Connection], T]
+    ) -> tuple[object, T | None]:
+        with self._reader.connect() as connection:
+            with _beginning_with(connection, ""):
+                reason = check(connection)
             if reason is not None:
                 return reason, None
-            async with connection.begin():
-                return None, await connection.run_sync(work)
+            with _beginning_with(connection, ""):
+                return None, work(connection)
 
     async def dispose(self) -> None:
         await self._engine.dispose()
@@ -428,6 +462,23 @@ class _Pool:
         return await self._connect() if first is None else first
 
 
+def _driver_of(connection: Connection) -> _Connection:
+    return cast("_Connection", connection.connection.driver_connection)
+
+
+@contextmanager
+def _beginning_with(connection: Connection, lock: str) -> Generator[None]:
+    """A transaction whose first statement also runs `lock`."""
+    driver = _driver_of(connection)
+    driver.lock, driver.has_begun, driver.has_failed = lock, False, False
+    try:
+        with connection.begin():
+            yield
+    finally:
+        if driver.has_failed:  # the driver may still count it as begun
+            connection.invalidate()
+
+
 class _ThreadLoop:
     """An event loop on a thread of its own, with its own connections, for long work."""
 
@@ -437,8 +488,8 @@ class _ThreadLoop:
         self._thread.start()
         self._pool = _Pool(connect, POOL_ASIDE, prepares=prepares)
 
-    async def transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
-        return await self._awaited(self._pool.transaction(work, reads=reads))
+    async def transaction(self, work: Callable[[Connection], T], lock: str | None) -> T:
+        return await self._awaited(self._pool.transaction(work, lock))
 
     async def close(self) -> None:
         """Wait for running work, then end the loop and its thread."""

@@ -13,14 +13,17 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from agent import texts
 from agent.errors import StoreError, StoreUnavailable
+from store.databases.database import LOCK_SPACE
 from store.databases.postgresql import IDLE_S, LOCK_S, POOL_WAIT_S, STATEMENT_S, PostgresDatabase, store_error
 from store.engine import Store, open_store
 from store.schema import meta
 from store.turn_tables import turn
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said
-from tests.fakes.postgresql import PASSWORD, PostgresServer, running_postgres
+from tests.fakes.postgresql import PASSWORD, SHARED, PostgresServer, running_postgres
 from tests.patience import PATIENCE_S
+
+CANCEL_WAITING = "SELECT pg_cancel_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 
 
 @pytest.fixture
@@ -181,6 +184,28 @@ async def test_a_cancelled_write_is_whole_and_the_next_one_works(store: Store) -
     await asyncio.gather(*tasks, return_exceptions=True)
     accepted = [await store.ledger.accept(said("hello", number=n)) for n in range(910_000, 910_010)]
     assert len({one.turn for one in accepted}) == 10
+
+
+async def test_a_write_that_could_not_take_its_lock_leaves_its_connection_usable(
+    store: Store, postgres: PostgresServer
+) -> None:
+    """The lock is taken in one message with BEGIN: where it fails, the transaction must not stay open."""
+
+    def count(connection: Connection) -> int:
+        return len(connection.execute(select(meta)).all())
+
+    other = PostgresDatabase(postgres.url(SHARED))
+    async with other.while_holding(text(f"SELECT pg_advisory_xact_lock({LOCK_SPACE}, 1) IS NOT NULL")):
+        writing = asyncio.create_task(store.database.write(count))
+        async with asyncio.timeout(PATIENCE_S):
+            while not await postgres.value(CANCEL_WAITING, database=SHARED):
+                pass
+        with pytest.raises(StoreUnavailable, match="took too long"):
+            await writing
+    await other.close()
+    before = await store.database.read(count)
+    await store.database.write(lambda connection: connection.execute(insert(meta).values(name="one", value=b"")))
+    assert await store.database.read(count) == before + 1
 
 
 async def test_more_work_at_once_than_connections_is_all_done(store: Store) -> None:
