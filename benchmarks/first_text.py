@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.first_text_town import Town, town, until
+from benchmarks.first_text_town import START_S, Town, town, until
 from benchmarks.question_cost import BOT, MINIMAL, costs
 from benchmarks.report import print_report, read_options
 
@@ -53,7 +53,7 @@ async def measured(command: Sequence[str], rounds: int) -> Measured:
                 sys.executable, *command, cwd=name, env=servers.environment(Path(name)), stderr=subprocess.DEVNULL
             )
             try:
-                await until(servers.connected)
+                await until(servers.connected, START_S)
                 await asyncio.sleep(IDLE_S)
                 rss = rss_mb(process.pid)
                 slack, discord = await _first_texts(servers, rounds)

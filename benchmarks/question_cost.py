@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.machine import CLOCK
-from benchmarks.first_text_town import Town, town, until
+from benchmarks.first_text_town import START_S, Town, town, until
 from tests.fakes.discord_world import ANN, BO, CY
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
@@ -140,7 +140,7 @@ async def _cost(
                 return Used(CLOCK.monotonic(), _ms(process.pid), _family_ms(server) if server else 0.0, wrote, ran)
 
             try:
-                await until(servers.connected)
+                await until(servers.connected, START_S)
                 return await _measured(servers, rounds, used)
             finally:
                 process.kill()
