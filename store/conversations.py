@@ -13,7 +13,7 @@ from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
 from agent.schedules.ids import occurrence_id
 from agent.stored_messages import AttachedMessage, Author, StoredMessage, Thread
 from store import row_mapping
-from store.databases.database import SqlStore, reads, writes
+from store.databases.database import SqlStore, reads, reads_one, writes
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
 from store.schedule_table import schedule
@@ -203,11 +203,11 @@ def questions(connection: sa.Connection, person: str, limit: int) -> list[str]:
 
 
 class SqlConversations(SqlStore):
-    history = reads(history)
+    history = reads_one(history)
     threads = reads(threads)
     groups = reads(groups)
-    latest_elsewhere = reads(latest_elsewhere)
-    participants = reads(participants)
+    latest_elsewhere = reads_one(latest_elsewhere)
+    participants = reads_one(participants)
     questions = reads(questions)
     messages_of = reads(messages_of)
     attached_messages = reads(attached_messages)

@@ -23,7 +23,7 @@ from agent.doors import Door
 from agent.messages import ModelCall, Usage
 from agent.spending import APP, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
 from agent.turn_records import Claim
-from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, writes
+from store.databases.database import SqlStore, StorableText, UtcDateTime, reads_one, writes
 from store.json_columns import progress_calls
 from store.message_tables import person
 from store.preferences import preference
@@ -218,8 +218,8 @@ def spent_on(connection: sa.Connection, day: date, source: str = "", channel: st
 
 
 class SqlSpending(SqlStore):
-    totals = reads(totals)
-    spent_on = reads(spent_on)
+    totals = reads_one(totals)
+    spent_on = reads_one(spent_on)
     charge = writes(charge)
 
 

@@ -5,7 +5,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from store.databases.database import SqlStore, StorableText, in_order, reads, writes
+from store.databases.database import SqlStore, StorableText, in_order, reads_one, writes
 from store.schema import TableRow, metadata
 
 
@@ -56,7 +56,7 @@ def swap(connection: sa.Connection, owner: str, name: str, before: str | None, a
 
 
 class SqlPreferences(SqlStore):
-    all_of = reads(chosen)
-    all_named = reads(named)
+    all_of = reads_one(chosen)
+    all_named = reads_one(named)
     set = writes(choose)
     swap = writes(swap)

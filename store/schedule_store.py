@@ -56,7 +56,7 @@ from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted
 from store.channels import in_channel
-from store.databases.database import Database, LocalNotifier, SqlStore, in_order, reads, row_id, writes
+from store.databases.database import Database, LocalNotifier, SqlStore, in_order, reads, reads_one, row_id, writes
 from store.erased_ids import ErasedIds
 from store.json_columns import json_text, read_json
 from store.message_tables import message
@@ -415,7 +415,7 @@ class SqlSchedules(SqlStore):
     cancel = writes(cancel)
     due = writes(due)
     put_off = writes(put_off)
-    first_due = reads(first_due)
+    first_due = reads_one(first_due)
     last_answer = reads(last_answer)
     by_id = reads(by_id)
 

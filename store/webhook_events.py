@@ -28,6 +28,7 @@ from store.databases.database import (
     UtcDateTime,
     in_order,
     reads,
+    reads_one,
     writes,
 )
 from store.erased_ids import ErasedIds
@@ -228,7 +229,7 @@ class SqlWebhookEvents(SqlStore):
     open_turns = reads(open_turns)
     end = writes(end)
     put_off = writes(put_off)
-    first_due = reads(first_due)
+    first_due = reads_one(first_due)
     prune = writes(prune)
 
     def __init__(self, database: Database, erased_ids: ErasedIds, notifier: LocalNotifier) -> None:

@@ -68,6 +68,12 @@ class Database(Protocol):
         """Run `work` on one snapshot."""
         ...
 
+    async def read_one(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """As `read`, for work that executes one statement: that is a snapshot by itself, without a transaction. Raises
+        RuntimeError for a second one, where that would see another snapshot.
+        """
+        ...
+
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         """As `read`, for work that computes for long: it does not block the event loop."""
         ...
@@ -299,6 +305,15 @@ def reads(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
 
     async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
         return await store.database.read(work, *args, **options)
+
+    return run
+
+
+def reads_one(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
+    """A method that runs `work`, which executes one statement."""
+
+    async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
+        return await store.database.read_one(work, *args, **options)
 
     return run
 

@@ -26,7 +26,7 @@ from enum import Enum, auto
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs]  # that is why this module is here
-from sqlalchemy import Connection, TextClause, text
+from sqlalchemy import Connection, CursorResult, Executable, TextClause, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -261,6 +261,9 @@ class PostgresDatabase:
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(None, lambda c: work(c, *args, **options))
 
+    async def read_one(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self._run(None, lambda c: work(c, *args, **options), is_one=True)
+
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(None, lambda c: work(c, *args, **options), is_long=True)
 
@@ -325,18 +328,20 @@ class PostgresDatabase:
         if loop is not None:
             await loop.close()
 
-    async def _run(self, lock: str | None, work: Callable[[Connection], T], *, is_long: bool = False) -> T:
-        """`lock`: the statement that a write begins with; None for a read."""
+    async def _run(
+        self, lock: str | None, work: Callable[[Connection], T], *, is_long: bool = False, is_one: bool = False
+    ) -> T:
+        """`lock`: the statement that a write begins with; None for a read. `is_one`: the read is one statement."""
         kind = database.OutageKind.READ if lock is None else database.OutageKind.WRITE
         with self.outages.noting(kind):
-            result, shows_health, announced = await self._retry(lock, work, is_long=is_long)
+            result, shows_health, announced = await self._retry(lock, work, is_long=is_long, is_one=is_one)
         if shows_health:
             self.outages.note_success(kind)
         self.commits.tell(announced)
         return result
 
     async def _retry(
-        self, lock: str | None, work: Callable[[Connection], T], *, is_long: bool
+        self, lock: str | None, work: Callable[[Connection], T], *, is_long: bool, is_one: bool
     ) -> tuple[T, bool, Collection[str]]:
         """The result of `work`; whether it only read, or has changed something; and what it announced."""
         begun = False
@@ -359,13 +364,17 @@ class PostgresDatabase:
                 raise StoreError(texts.STORE_CLOSED)
             tries += 1
             try:
-                return await database.run_to_end(self._transaction(noted, lock, is_long=is_long))
+                return await database.run_to_end(self._transaction(noted, lock, is_long=is_long, is_one=is_one))
             except (DBAPIError, PoolTimeoutError, *ERRORS) as error:
                 if tries == TRIES or not (_is_conflict(error) or (_is_lost(error) and not begun)):
                     raise store_error(error, self.where) from None  # the original quotes people's words
 
-    async def _transaction(self, work: Callable[[Connection], T], lock: str | None, *, is_long: bool) -> T:
+    async def _transaction(
+        self, work: Callable[[Connection], T], lock: str | None, *, is_long: bool, is_one: bool
+    ) -> T:
         pool = await self._open_pool()
+        if is_one and not self.is_pooled:  # there, the time limits are set as a transaction begins
+            return await pool.statement(work)
         if not is_long:
             return await pool.transaction(work, lock)
         if self._thread_loop is None:
@@ -421,6 +430,7 @@ class _Pool:
             hide_parameters=True,
         )
         self._writer = self._engine.sync_engine
+        self._alone = self._writer.execution_options(isolation_level="AUTOCOMMIT")
         self._reader = self._writer.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     async def transaction(self, work: Callable[[Connection], T], lock: str | None) -> T:
@@ -432,6 +442,14 @@ class _Pool:
         engine = self._reader if lock is None else self._writer
         with engine.connect() as connection, _beginning_with(connection, lock or ""):
             return work(connection)
+
+    async def statement(self, work: Callable[[Connection], T]) -> T:
+        """Run `work`, which executes one statement, without a transaction. Raises RuntimeError for a second one."""
+        return await greenlet_spawn(lambda: self._without(work))
+
+    def _without(self, work: Callable[[Connection], T]) -> T:
+        with self._alone.connect() as connection:
+            return work(cast("Connection", _OneStatement(connection)))
 
     async def after(
         self, check: Callable[[Connection], object], work: Callable[[Connection], T]
@@ -464,6 +482,20 @@ class _Pool:
 
 def _driver_of(connection: Connection) -> _Connection:
     return cast("_Connection", connection.connection.driver_connection)
+
+
+class _OneStatement:
+    """The part of Connection that work needs which executes one statement."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.dialect = connection.dialect
+        self._connection: Connection | None = connection
+
+    def execute(self, statement: Executable, parameters: Mapping[str, object] | None = None) -> CursorResult[Any]:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            raise RuntimeError("a second statement would see another snapshot: read in a transaction")
+        return connection.execute(statement, parameters)
 
 
 @contextmanager

@@ -272,6 +272,9 @@ class SqliteDatabase:
         self.outages.note_success(OutageKind.READ)
         return done.result
 
+    async def read_one(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self.read(work, *args, **options)  # where a transaction begins costs nothing
+
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self.read(work, *args, **options)  # all work runs on threads
 

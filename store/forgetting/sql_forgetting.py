@@ -20,6 +20,7 @@ from sqlalchemy import (
     Connection,
     Table,
     and_,
+    bindparam,
     delete,
     exists,
     func,
@@ -39,7 +40,17 @@ from agent.messages import Consent
 from agent.progress import decode
 from agent.stored_messages import Author
 from store import erased_ids, job_queue, saved_files
-from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
+from store.channels import in_channel
+from store.databases.database import (
+    Database,
+    DatabaseFiles,
+    SqlStore,
+    StorableText,
+    reads,
+    reads_long,
+    reads_one,
+    writes_alone,
+)
 from store.file_tables import saved_file
 from store.forgetting import entries, erase, erasure_set, selection
 from store.forgetting.erase import (
@@ -380,9 +391,26 @@ def _author(connection: Connection, source: str, channel: str, message_id: str) 
     return next((item.person for item in messages.values()), None)
 
 
+_TEXT: Final = (
+    select(message.c.text)
+    .where(message.c.channel == bindparam("there"), message.c.message_id == bindparam("posted"))
+    .where(message.c.author == Author.PERSON)
+    .where(
+        # By its turn, as in `selection.posted`.
+        message.c.conversation.in_(
+            select(turn.c.conversation)
+            .where(in_channel(turn, bindparam("whose", type_=StorableText), bindparam("there", type_=StorableText)))
+            .where(turn.c.message_id == bindparam("posted"))
+        )
+    )
+    .order_by(message.c.id)
+    .limit(1)
+)
+
+
 def _text(connection: Connection, source: str, channel: str, message_id: str) -> str | None:
-    messages = selection.posted(connection, source, channel, {message_id})
-    return next((item.text for item in messages.values()), None)
+    values = {"whose": source, "there": channel, "posted": message_id}
+    return connection.execute(_TEXT, values).scalar_one_or_none()
 
 
 def _doomed(connection: Connection, found: Mapping[int, selection.ForgottenMessage]) -> ErasureSet:
@@ -433,7 +461,7 @@ class SqlForgetting(SqlStore):
     undo = writes_alone(entries.restore)
     titles = reads_long(thread_titles)
     author = reads(_author)
-    text = reads(_text)
+    text = reads_one(_text)
 
     def __init__(self, database: Database, erased_ids: erased_ids.ErasedIds) -> None:
         super().__init__(database)

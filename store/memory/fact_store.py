@@ -20,6 +20,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    exists,
     func,
     insert,
     or_,
@@ -50,7 +51,7 @@ from agent.memory.writing import (
     removed,
 )
 from agent.stored_messages import Author
-from store.databases.database import SqlStore, in_order, reads, row_id, storable, writes
+from store.databases.database import SqlStore, in_order, reads, reads_one, row_id, storable, writes
 from store.json_lists import ids_in_parameter, texts_in_parameter
 from store.memory import fact_index
 from store.memory.fact_index import fact_term
@@ -252,6 +253,25 @@ def kept_in(connection: Connection, turn: int) -> Announced:
     )
 
 
+_OF_ASKERS: Final = (
+    select(fact.c.id)
+    .join(message, and_(message.c.person == fact.c.person, message.c.audience == fact.c.audience))
+    .where(message.c.turn == bindparam("answered"), _OWN)
+)
+_UNTOLD_OF_ASKERS: Final = _OF_ASKERS.where(
+    or_(
+        and_(fact.c.announced.is_(None), fact.c.source_message.is_not(None)),
+        fact.c.announced == bindparam("answered"),  # before the turn was continued
+    )
+)
+_HAS_NEWS: Final = select(or_(exists(_UNTOLD_OF_ASKERS), exists(_FROM_QUESTIONS)))
+
+
+def has_news(connection: Connection, turn: int) -> bool:
+    """Whether `announce` may have something to tell. Most answers have nothing: no write needs to find that out."""
+    return bool(connection.execute(_HAS_NEWS, {"answered": turn}).scalar_one())
+
+
 def announce(connection: Connection, turn: int) -> Announced:
     questions = connection.execute(_QUESTIONS, {"answered": turn}).all()
     if not questions:
@@ -399,11 +419,14 @@ class SqlFacts(SqlStore):
     readable = reads(readable)
     latest = reads(latest)
     kept_in = reads(kept_in)
-    announce = writes(announce)
+    _has_news = reads_one(has_news)
     doubts = reads(doubts)
     settle = writes(settle)
     reinstate = writes(reinstate)
     keep = writes(keep)
+
+    async def announce(self, turn: int) -> Announced:
+        return await self.database.write(announce, turn) if await self._has_news(turn) else Announced()
 
     async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
         return await self.database.read(in_own_words, person, facts)

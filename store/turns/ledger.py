@@ -45,7 +45,7 @@ from store import (
 )
 from store.budget_tables import budget_pause
 from store.channels import in_channel
-from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
+from store.databases.database import Database, SqlStore, in_order, reads, reads_one, row_id, writes
 from store.erased_ids import ErasedIds
 from store.json_columns import NamedInProgress, progress_calls
 from store.json_lists import ids_in_parameter
@@ -420,16 +420,16 @@ class SqlLedger(SqlStore):
     discount = writes(discount)
     release = writes(release)
     put_aside = writes(put_aside)
-    waits_for_people = reads(waits_for_people)
+    waits_for_people = reads_one(waits_for_people)
     stop = writes(amendments.stop)
     take_back = writes(amendments.take_back)
-    stopping = reads(amendments.stopping)
-    withdrawn = reads(amendments.withdrawn)
+    stopping = reads_one(amendments.stopping)
+    withdrawn = reads_one(amendments.withdrawn)
     waiting = reads(joining.waiting_to_join)
     withdraw = writes(amendments.withdraw)
     ended = reads(takeover.ended_turns)
     hold_place = writes(takeover.hold_place)
-    load = reads(turn_queue.current_load)
+    load = reads_one(turn_queue.current_load)
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         super().__init__(database)

@@ -172,7 +172,8 @@ class SlackIntake:
         # What was missed before this message is stored first, or the conversation would be out of order.
         await before(message)
         conversation = inbound.conversation(self.me, message)
-        participants = await self.host.conversations.participants(conversation)
+        begins = not (message.thread_ts or message.direct)  # nobody has written in the thread that it would begin
+        participants = None if begins else await self.host.conversations.participants(conversation)
         order = read_order(message, self.me)
         decision = decide(self._facts(message, participants, orders_something=order is not None, late=late))
         if isinstance(decision, message_intake.TALK) and not (message.direct or late):

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from threading import Event
 
 import pytest
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import Connection, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -156,6 +156,14 @@ async def test_a_read_sees_one_state_and_cannot_write(store: Store) -> None:
         await store.database.read(write)
     isolation = await store.database.read(lambda c: c.execute(text("SHOW transaction_isolation")).scalar_one())
     assert isolation == "repeatable read"
+
+
+async def test_one_statement_needs_no_transaction_and_a_second_one_is_refused(store: Store) -> None:
+    count = select(func.count()).select_from(meta)
+    alone = await store.database.read_one(lambda connection: connection.execute(count).scalar_one())
+    assert alone == await store.database.read(lambda connection: connection.execute(count).scalar_one())
+    with pytest.raises(RuntimeError, match="read in a transaction"):
+        await store.database.read_one(lambda connection: [connection.execute(count) for _ in range(2)])
 
 
 async def test_every_connection_has_its_time_limits(store: Store) -> None:
