@@ -9,6 +9,7 @@
 #   make soak      every test ten times, in shuffled orders, under CPU load (hours)
 #   make chaos     kill processes while they answer: on each engine, with two apps and eight shards, in an upgrade (minutes)
 #   make eval-model  the starter questions of `cogency eval` to a real model: OPENAI_BASE_URL names its server
+#   make campaign  all that takes longer than `make test`: soak, chaos with fifty seeds, scale, evals; one report (a day)
 #   make newcomer  each installation from the registries to a first answer, with the seconds of each step (minutes)
 #   make coverage  every test, with a report of the lines that no test runs
 #   make lint      formatting, lint, types, import contracts
@@ -31,7 +32,7 @@ FONTS := tests/films/node_modules
 # Without compiled files each test process would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check types-of-changes test test-thorough test-benchmarks test-python soak chaos eval-model newcomer coverage lint style types units format docs test-docs generated film release lock clean
+.PHONY: demo check types-of-changes test test-thorough test-benchmarks test-python soak chaos campaign eval-model newcomer coverage lint style types units format docs test-docs generated film release lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -71,6 +72,10 @@ chaos: .venv/dev.stamp
 # The options of `python -m benchmarks.starter` go into EVAL_OPTIONS, as in EVAL_OPTIONS="--model NAME --repeat 3".
 eval-model: .venv/dev.stamp
 	@$(BIN)/python -m benchmarks.starter $(EVAL_OPTIONS)
+
+# ONLY="chaos-scale evals" chooses steps, and OPTIONS=--quick smaller sizes.
+campaign: .venv/dev.stamp $(NODE_TOOLS)/.stamp
+	$(BIN)/python -m benchmarks.campaign $(if $(ONLY),--only $(ONLY)) $(OPTIONS)
 
 newcomer: .venv/dev.stamp
 	$(BIN)/python -m deploy.newcomer

@@ -1,7 +1,7 @@
 """Replies through crashes: many conversations on both platforms, with processes killed, suspended and disconnected.
 
     python -m benchmarks.chaos [--replicas 3] [--events 400] [--engine postgresql|sqlite] [--scale] [--seed N]
-                                [--versions [--old COMMIT]] [--quick] [--json]
+                                [--versions [--old COMMIT]] [--logs FOLDER] [--quick] [--json]
 
 replies        questions whose reply is complete, is shown once and is the model's text
 duplicates     questions whose reply is shown more than once
@@ -39,6 +39,7 @@ from sqlalchemy import Connection, select
 
 from agent.machine import CLOCK
 from agent.stored_messages import Author
+from benchmarks.chaos_evidence import conversations_in, in_ledger, keep, on_platforms
 from benchmarks.chaos_model import NOTE, QUESTION
 from benchmarks.chaos_processes import Blows, Launch, Replicas, from_nothing, replicas
 from benchmarks.chaos_town import Town, Verdict, judge, town
@@ -119,6 +120,8 @@ class Result:
     upgrade: dict[str, float] = field(default_factory=dict[str, float])
     """Requests to the model before the database was migrated, and those of the older program after that."""
     logs: list[str] = field(default_factory=list[str])
+    evidence: dict[str, str] = field(default_factory=dict[str, str])
+    """What is kept if something is wrong (`benchmarks.chaos_evidence`), by the name of its file."""
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -161,8 +164,10 @@ async def run(
             await asyncio.sleep(CALM_S)
         stored, reruns = await kept(url)
         undivided = upgrade is not None or chaos.engine == "sqlite"
+        verdict = judge(place, stored)
+        faulty = conversations_in(place, verdict.strange)
         return Result(
-            judge(place, stored),
+            verdict,
             reruns,
             took_s,
             next(processes.starts) - 1,
@@ -175,6 +180,11 @@ async def run(
             violations if undivided else (),
             upgrade.figures() if upgrade else {},
             processes.logs(),
+            {
+                "verdict.log": "\n".join(verdict.strange),
+                "platforms.log": on_platforms(place, faulty),
+                "ledger.log": await in_ledger(url, faulty) if faulty else "",
+            },
         )
 
 
@@ -256,8 +266,10 @@ def _server(engine: str) -> Generator[PostgresServer | None]:
             yield server
 
 
-def _options(arguments: list[str] | None) -> tuple[Chaos, Options, str | None]:
-    """Return the settings, and the older version's commit for an upgrade: None without one, "" for any commit."""
+def _options(arguments: list[str] | None) -> tuple[Chaos, Options, str | None, Path | None]:
+    """Return the settings; the older version's commit for an upgrade: None without one, "" for any commit; and where
+    the logs go if something is wrong.
+    """
     parser = argparse.ArgumentParser(description="Replies through crashes.")
     parser.add_argument("--replicas", type=int, default=0, help="processes on PostgreSQL; 3, with --scale 4")
     parser.add_argument("--events", type=int, default=400, help="questions")
@@ -266,6 +278,9 @@ def _options(arguments: list[str] | None) -> tuple[Chaos, Options, str | None]:
     parser.add_argument("--scale", action="store_true", help="two apps of Slack and eight connections to Discord")
     parser.add_argument("--versions", action="store_true", help="a newer version takes over from an older one")
     parser.add_argument("--old", default="", metavar="COMMIT", help="the older version; else the last one that works")
+    parser.add_argument(
+        "--logs", type=Path, metavar="FOLDER", help="if something is wrong, what explains it goes there"
+    )
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     read = parser.parse_args(arguments)
@@ -277,7 +292,7 @@ def _options(arguments: list[str] | None) -> tuple[Chaos, Options, str | None]:
     events = min(read.events, 100) if read.quick else read.events
     chaos = Chaos(read.engine, number, events, seed=read.seed)
     chaos = chaos.of_scale() if read.scale else chaos.of_versions() if read.versions else chaos
-    return chaos, Options(quick=read.quick, json=read.json, data=None), read.old if read.versions else None
+    return chaos, Options(quick=read.quick, json=read.json, data=None), read.old if read.versions else None, read.logs
 
 
 async def measured(chaos: Chaos, folder: Path, server: PostgresServer | None, both: Versions | None) -> Result:
@@ -286,7 +301,7 @@ async def measured(chaos: Chaos, folder: Path, server: PostgresServer | None, bo
 
 
 def main() -> None:
-    chaos, options, old = _options(None)
+    chaos, options, old, logs = _options(None)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
@@ -295,6 +310,8 @@ def main() -> None:
             sys.exit(f"benchmarks.chaos: {error}")
         with _server(chaos.engine) as server:
             result = asyncio.run(measured(chaos, folder, server, both))
+        if result.wrong and logs is not None:
+            keep(logs, folder, result.evidence)
     notes = [
         f"{chaos.events} questions on {chaos.engine}, {result.took_s:.0f} s",
         *([f"older: {both.old}; newer: {both.new}"] if both else []),
