@@ -88,12 +88,14 @@ class FallbackSession:
             try:
                 async with aclosing(session.answer(messages)) as events:
                     async for event in events:
+                        # Also before a handle: it is deleted at the vendor of the model that was named last.
+                        if reason:
+                            yield ModelChanged(provider.name, reason)
+                            reason = None
                         # A handle is no answer yet: if the provider fails now, the next one can still be asked.
                         if not (begun or isinstance(event, HandleKept)):
                             begun = True
                             await self._stay_with(index, session)
-                            if reason:
-                                yield ModelChanged(provider.name, reason)
                         yield event
             except ProviderError as error:
                 # After the first event another provider would repeat words that the person has already seen.

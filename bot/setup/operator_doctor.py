@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,7 @@ from agent.machine import CLOCK
 from agent.messages import Message, ModelCall, Role, estimate_usage
 from agent.ports.model import Provider, ResponseEnded, TokensArrived
 from agent.providers.catalog import ENDPOINTS, ToolsForm
+from agent.providers.keys import key_end
 from agent.spending import Spent
 from agent.toolbox.registry import UNASKED
 from bot.app.from_settings import (
@@ -49,7 +51,7 @@ from bot.chat.findings import Finding, Level, one_clock
 from bot.chat.texts.formatting import counted
 from bot.hooks.opening import loaded_hooks
 from bot.models.check import comparison
-from bot.models.choice import ModelChoice, context_size
+from bot.models.choice import ModelChoice, context_size, open_model
 from bot.models.embedding import open_embedder
 from bot.models.forms import UNCHECKED, read_checked_forms
 from bot.models.speech import open_transcriber
@@ -57,6 +59,7 @@ from bot.models.switch import ModelSwitch
 from bot.python.engine import EngineUnavailable
 from bot.python.feature import open_sandbox
 from bot.settings.installation import command_for
+from bot.settings.secret import Secret
 from bot.setup import texts as setup_texts
 from bot.setup.diagnosis import (
     Check,
@@ -369,9 +372,11 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             if not ask_model:
                 return [chosen, NOT_ASKED, *terms]
             name = models.provider.name
-            answer, clock = await asyncio.gather(_ask(models.provider), _clock(settings, name))
+            answer, keys, clock = await asyncio.gather(
+                _ask(models.provider), _keys(settings, models.choice), _clock(settings, name)
+            )
             context = await context_findings(settings, name)  # Ollama says it once the model is loaded
-            return [chosen, answer, *context, *terms, *clock]
+            return [chosen, answer, *keys, *context, *terms, *clock]
     except (SettingsError, ProviderError) as error:
         is_silent = isinstance(error, ProviderUnavailable)
         return [finding(Level.PROBLEM, what="no model can be used", remedy=str(error), is_silent=is_silent)]
@@ -465,6 +470,31 @@ async def _open_other_models(settings: Settings) -> None:
         await open_embedder(settings.models.embeddings, settings.models).aclose()
     if settings.models.transcription:
         await open_transcriber(settings.models.transcription, settings.models).aclose()
+
+
+async def _keys(settings: Settings, choice: ModelChoice) -> list[Finding]:
+    """Ask the model with each of several keys, so that one that is refused is found before the others are needed."""
+    keys = () if choice.key is None else choice.key.reveal_all()
+    if len(keys) < 2:
+        return []
+    return list(await asyncio.gather(*(_try_key(settings, choice, number) for number in range(1, len(keys) + 1))))
+
+
+async def _try_key(settings: Settings, choice: ModelChoice, number: int) -> Finding:
+    """Ask the model with one of its keys, which are numbered from 1."""
+    keys = () if choice.key is None else choice.key.reveal_all()
+    key = keys[number - 1]
+    named = setup_texts.KEY_NUMBERED.format(number=number, count=len(keys), end=key_end(key))
+    alone = replace(choice, key=Secret(key))
+    model = open_model(alone, settings.models, clock=CLOCK, chance=lambda: 0.0)  # there is no crowd to be spread
+    try:
+        answer = await _ask(model)
+    finally:
+        await model.aclose()
+    if answer.level is Level.GOOD:
+        return replace(answer, what=setup_texts.KEY_WORKS.format(key=named))
+    what = setup_texts.KEY_FAILS.format(key=named)
+    return replace(answer, level=Level.WARNING, what=what, is_silent=False)
 
 
 async def _ask(model: Provider) -> Finding:

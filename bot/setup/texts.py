@@ -29,6 +29,9 @@ CONTEXT_SMALL = (
 CONTEXT_TINY = "the model's context window of {size:,} tokens barely fits the instructions, a question and an answer"
 WIDEN_CONTEXT = "To enlarge the context window, {widen}."
 FIT_CONTEXT = "Choose a model with a larger context window."
+KEY_NUMBERED = "API key {number} of {count} ({end})"
+KEY_WORKS = "{key} works"
+KEY_FAILS = "{key} does not work now, so the bot uses the others"
 NO_MODEL_TO_CHECK = (
     "There is no model to check, because the rehearsal model only follows rules. Set COGENCY_MODEL or an API key."
 )

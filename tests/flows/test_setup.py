@@ -271,6 +271,24 @@ def test_a_terminal_shows_what_doctor_looks_at_until_it_has_found_out(tmp_path: 
         assert terminal.ended() == Exit.OK
 
 
+async def test_a_check_in_a_terminal_asks_before_it_sends_anything_to_the_model(tmp_path: Path) -> None:
+    program = (
+        f"import os; os.chdir({str(tmp_path)!r}); from bot.__main__ import run; raise SystemExit(run(['check-model']))"
+    )
+
+    def refuse(settings: dict[str, str]) -> None:
+        with FakeTerminal(program, **settings) as terminal:
+            terminal.until("Start the check? [y/N] ")
+            terminal.type("\r")
+            terminal.until("Nothing was checked.")
+            assert terminal.ended() == Exit.ARGUMENTS
+
+    async with ModelServer(always_42) as model:
+        settings = {"HOME": str(tmp_path), "COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url}
+        await asyncio.to_thread(refuse, settings)
+        assert [request.method for request in model.requests] == ["GET"]
+
+
 @pytest.mark.parametrize("key", [CTRL_C, "\x04"])
 def test_setting_up_by_questions_ends_at_once_with_ctrl_c_and_ctrl_d_and_writes_nothing(
     tmp_path: Path, key: str

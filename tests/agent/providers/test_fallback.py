@@ -9,7 +9,7 @@ import pytest
 from agent.errors import ContextTooLong, ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.events import ModelSwitched
 from agent.messages import Message, Role
-from agent.ports.model import CallOptions, ModelChanged, ProviderEvent, ResponseEnded, TokensArrived
+from agent.ports.model import CallOptions, HandleKept, ModelChanged, ProviderEvent, ResponseEnded, TokensArrived
 from agent.protocol.grammar import teach
 from agent.providers.catalog import VLLM, ToolsForm
 from agent.providers.factory import ProviderWorld, open_chat
@@ -125,6 +125,13 @@ async def test_a_prompt_too_long_for_the_model_of_the_turn_is_not_sent_to_anothe
         _ = [event async for event in session.answer(QUESTION)]
     await session.close()
     assert second.requests == []
+
+
+async def test_a_handle_belongs_to_the_model_that_was_named_before_it() -> None:
+    second = ScriptedProvider([[HandleKept("h1"), DOWN]], name="second")
+    events = await ask(FallbackProvider([model("first", DOWN), second, model("third", "three")], FakeClock()))
+    assert events[:3] == [*(ModelChanged("second", DOWN.reason), HandleKept("h1"), ModelChanged("third", DOWN.reason))]
+    assert texts(events) == "three"
 
 
 def called(form: ToolsForm) -> Reply:

@@ -283,6 +283,32 @@ async def test_a_403_about_what_a_key_may_do_is_no_bad_key() -> None:
     assert (len(server.requests), warned) == (1, [])
 
 
+async def test_two_processes_each_find_out_which_keys_work_and_no_question_is_lost() -> None:
+    left = {KEYS[0]: 3, KEYS[1]: 100}  # how many requests the service accepts with each key
+
+    def reply(request: Request) -> Reply:
+        key = request.headers["authorization"].removeprefix("Bearer ")
+        left[key] -= 1
+        return hi() if left[key] >= 0 else BUSY
+
+    async with asyncio.timeout(PATIENCE_S), ModelServer(reply) as server:
+        clock, endpoint = FakeClock(), OPENAI.at(server.url)
+        rings = [KeyRing(endpoint, KEYS[:2], clock, list[str]().append) for _ in range(2)]
+        world = ProviderWorld(clock, lambda: 0.0)
+        processes = [open_with_keys(endpoint, "m-1", ring, world, Mode.AUTO) for ring in rings]
+
+        async def ask(number: int) -> str:
+            return texts([event async for event in processes[number % 2].stream(QUESTION)])
+
+        assert await asyncio.gather(*map(ask, range(12))) == ["Hi"] * 12
+        learned = len(server.requests)
+        assert [await ask(number) for number in range(4)] == ["Hi"] * 4
+        for process in processes:
+            await process.aclose()
+    assert clock.monotonic() == 0, "nobody waited"
+    assert {request.headers["authorization"][-4:] for request in server.requests[learned:]} == {"2222"}
+
+
 async def test_a_turn_over_a_websocket_goes_on_with_another_key_and_its_socket() -> None:
     async with asyncio.timeout(PATIENCE_S), serving() as service:
         service.keys = KEYS

@@ -23,7 +23,7 @@ from store.schema import meta
 from tests.contracts.steps import answered
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.incoming import said
-from tests.fakes.model_server import DONE, ModelServer, head, text
+from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 from tests.patience import PATIENCE_S
@@ -105,6 +105,26 @@ async def test_a_model_that_says_no_is_a_problem(tmp_path: Path) -> None:
         settings = read(tmp_path, COGENCY_MODEL="openai:m-1", OPENAI_BASE_URL=model.url)
         _, asked, _ = await about("Model", settings, ask_model=True)
     assert (asked.level, asked.what) == (Level.PROBLEM, "the request to openai:m-1 failed")
+
+
+async def test_each_of_several_keys_is_tried_and_named_by_its_end(tmp_path: Path) -> None:
+    bad, good = "sk-organization-one-1111", "sk-organization-two-2222"
+
+    def reply(request: Request) -> Reply:
+        if request.headers["authorization"] == f"Bearer {bad}":
+            return whole(401, {"error": {"message": "no such key"}})
+        return [head(), text("yes"), DONE]
+
+    async with ModelServer(reply) as model:
+        keys = {"OPENAI_API_KEY": f"{bad},{good}", "OPENAI_BASE_URL": model.url}
+        found = await about("Model", read(tmp_path, COGENCY_MODEL="openai:m-1", **keys), ask_model=True)
+    said = [(one.level, one.what) for one in found if "API key" in one.what]
+    assert said == [
+        (Level.WARNING, "API key 1 of 2 (…1111) does not work now, so the bot uses the others"),
+        (Level.GOOD, "API key 2 of 2 (…2222) works"),
+    ]
+    assert found[1].level is Level.GOOD, "the model answers with the other key"
+    assert bad not in f"{found}"
 
 
 async def test_tokens_that_are_not_enough_are_one_problem(tmp_path: Path) -> None:
