@@ -9,6 +9,7 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2s
 from typing import Final
 
@@ -18,8 +19,9 @@ from agent.messages import ModelCall, Usage, estimate_tokens
 from agent.ports.transcription import Transcript
 from agent.providers.catalog import Endpoint
 from agent.providers.credentials import CredentialsUnavailable, Key, OutgoingRequest, authorise
-from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
+from agent.providers.faults import Fault, FaultKind, asked_wait_s, provider_error, read_fault
 from agent.providers.http_client import Http, TransportError, Unreachable, Untrusted
+from agent.providers.key_pool import KeyRing
 from agent.providers.wire import as_count, as_list, as_object, as_text, parse_json
 
 EMBED_TIMEOUT_S: Final = 60.0  # For a batch, and a local model that has to be loaded first
@@ -39,13 +41,21 @@ _ENDING: Final = re.compile(r"\.([a-z0-9]{2,5})$")
 
 class _HttpService:
     def __init__(
-        self, endpoint: Endpoint, model: str, key: Key, http: Http | None = None, timeout_s: float | None = None
+        self,
+        endpoint: Endpoint,
+        model: str,
+        key: Key,
+        http: Http | None = None,
+        timeout_s: float | None = None,
+        ring: KeyRing | None = None,
     ) -> None:
+        """`ring`: several keys, of which each request takes the next one if the first is refused or limited."""
         self.name = f"{endpoint.name}:{model}"
         self.is_local = endpoint.is_local
         self._endpoint = endpoint
         self._model = model
         self._key = key
+        self._ring = ring if ring is not None and len(ring.keys) > 1 else None
         self._http = http or Http(proxies=not endpoint.is_local)
         self._timeout_s = timeout_s
 
@@ -53,29 +63,44 @@ class _HttpService:
         await self._http.aclose()
 
     async def _post(self, path: str, content_type: str, request: bytes, timeout_s: float) -> bytes:
+        if self._ring is None:
+            return await self._post_with(self._key, path, content_type, request, timeout_s)
+        for index in self._ring.usable(self.name):
+            try:
+                body = await self._post_with(self._ring.keys[index], path, content_type, request, timeout_s)
+            except ProviderError as error:
+                self._ring.failed(index, self.name, error)
+                if error.key_trouble is None:
+                    raise
+            else:
+                self._ring.worked(index, self.name)
+                return body
+        raise self._ring.exhausted(self.name)
+
+    async def _post_with(self, key: Key, path: str, content_type: str, request: bytes, timeout_s: float) -> bytes:
         headers = {"content-type": content_type}
         url, limit_s = self._endpoint.url(path, self._model), self._timeout_s or timeout_s
         outgoing = OutgoingRequest("POST", url, headers, request)
         try:
             async with asyncio.timeout(limit_s):
-                headers |= await authorise(self._endpoint, self._key, outgoing)
+                headers |= await authorise(self._endpoint, key, outgoing)
                 async with self._http.request("POST", url, headers, request) as reply:
                     body = await reply.read()
         except CredentialsUnavailable as error:
-            raise self._error(Fault(FaultKind.NO_CREDENTIALS, message=str(error))) from None
+            raise self._error(key, Fault(FaultKind.NO_CREDENTIALS, message=str(error))) from None
         except TimeoutError:
-            raise self._error(Fault(FaultKind.SLOW, waited_s=limit_s)) from None
+            raise self._error(key, Fault(FaultKind.SLOW, waited_s=limit_s)) from None
         except Untrusted as error:
-            raise self._error(Fault(FaultKind.UNTRUSTED, message=error.problem)) from None
+            raise self._error(key, Fault(FaultKind.UNTRUSTED, message=error.problem)) from None
         except TransportError as error:
             kind = FaultKind.UNREACHABLE if isinstance(error, Unreachable) else FaultKind.CUT
-            raise self._error(Fault(kind)) from None
+            raise self._error(key, Fault(kind)) from None
         if reply.status != 200:
-            raise self._error(read_fault(reply.status, body))
+            raise self._error(key, replace(read_fault(reply.status, body), retry_after_s=asked_wait_s(reply.headers)))
         return body
 
-    def _error(self, fault: Fault) -> ProviderError:
-        return provider_error(fault, self._endpoint, self._model, self._key, begun=False)
+    def _error(self, key: Key, fault: Fault) -> ProviderError:
+        return provider_error(fault, self._endpoint, self._model, key, begun=False)
 
 
 class HttpEmbedder(_HttpService):
@@ -89,7 +114,7 @@ class HttpEmbedder(_HttpService):
         body = await self._post("/embeddings", "application/json", request, EMBED_TIMEOUT_S)
         vectors = read_vectors(body, len(texts))
         if vectors is None:
-            raise self._error(Fault(FaultKind.UNREADABLE))
+            raise self._error(self._key, Fault(FaultKind.UNREADABLE))
         reported = as_count(as_object(as_object(parse_json(body)).get("usage")).get("prompt_tokens"))
         tokens = reported or sum(map(estimate_tokens, texts))
         usage = Usage(input_uncached=tokens, bytes_up=len(request), estimated=not reported)
@@ -106,7 +131,7 @@ class HttpTranscriber(_HttpService):
         answer = as_object(parse_json(body))
         text = answer.get("text")
         if not isinstance(text, str):
-            raise self._error(Fault(FaultKind.UNREADABLE))
+            raise self._error(self._key, Fault(FaultKind.UNREADABLE))
         return Transcript(text[:MAX_CHARS], ModelCall(self.name, _usage(answer, text, len(request))))
 
 

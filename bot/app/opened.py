@@ -64,7 +64,7 @@ async def open_parts(
         models.put_behind(None if checked is None else partial(HookedProvider, hooks=checked))
         meanings = None
         if settings.models.embeddings:
-            embedder = open_embedder(settings.models.embeddings, settings.models)
+            embedder = open_embedder(settings.models.embeddings, settings.models, rings=models.rings)
             stack.push_async_callback(embedder.aclose)
             # The model inside of the program sends nothing anywhere.
             is_sent = not isinstance(embedder, StaticEmbedder)
@@ -74,7 +74,7 @@ async def open_parts(
             store=store,
             models=models,
             meanings=meanings,
-            reader=await stack.enter_async_context(parts.open_reader(settings, store, fetchers)),
+            reader=await stack.enter_async_context(parts.open_reader(settings, store, fetchers, models.rings)),
             sources=await stack.enter_async_context(
                 parts.open_tool_sources(settings, store.tool_accounts, pages=sign_ins)
             ),

@@ -42,6 +42,7 @@ from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Teleme
 from bot.knowledge.service import KnowledgeService
 from bot.memory.pauses import LearningPauses
 from bot.memory.service import MemoryService
+from bot.models.choice import KeyRings
 from bot.models.forms import read_checked_forms
 from bot.models.service import ModelService
 from bot.models.speech import open_transcriber
@@ -110,9 +111,9 @@ async def open_models_of(
 
 @asynccontextmanager
 async def open_reader(
-    settings: Settings, store: Store, fetchers: Mapping[str, Fetch]
+    settings: Settings, store: Store, fetchers: Mapping[str, Fetch], rings: KeyRings
 ) -> AsyncGenerator[AttachmentReader]:
-    """Open the reader of attached files. Raises SettingsError."""
+    """Open the reader of attached files. `rings`: what is known of the keys of models. Raises SettingsError."""
 
     async def charge(person: str, calls: Sequence[ModelCall]) -> None:
         await store.spending.charge(person, TRANSCRIPTION, calls, CLOCK.now())
@@ -120,7 +121,7 @@ async def open_reader(
     async with AsyncExitStack() as stack:
         transcriber = None
         if settings.models.transcription:
-            transcriber = open_transcriber(settings.models.transcription, settings.models)
+            transcriber = open_transcriber(settings.models.transcription, settings.models, rings)
             stack.push_async_callback(transcriber.aclose)
         yield AttachmentReader(fetchers, transcriber, charge, text_tokens=settings.attachments.text_tokens)
 

@@ -8,7 +8,7 @@ from agent.machine import CLOCK
 from agent.ports.embeddings import Embedder
 from agent.providers import static_embeddings
 from bot.models import texts as models_texts
-from bot.models.choice import WITHOUT_SERVICES, named_choice
+from bot.models.choice import WITHOUT_SERVICES, KeyRings, named_choice
 from bot.models.settings import ModelSettings
 from bot.settings.installation import command_for
 
@@ -29,9 +29,14 @@ class OpenEmbedder(Embedder, Protocol):
 
 
 def open_embedder(
-    spec: str, settings: ModelSettings, has_static: Callable[[], bool] = static_embeddings.is_installed
+    spec: str,
+    settings: ModelSettings,
+    has_static: Callable[[], bool] = static_embeddings.is_installed,
+    rings: KeyRings | None = None,
 ) -> OpenEmbedder:
-    """Return an embedder that connects, or reads its weights, at its first use. Raises SettingsError."""
+    """Return an embedder that connects, or reads its weights, at its first use. `rings`: what is known of the keys;
+    None: only the first key is used. Raises SettingsError.
+    """
     provider, _, model = (part.strip().lower() for part in spec.partition(":"))
     if provider == static_embeddings.PROVIDER:
         if model != static_embeddings.MODEL:
@@ -46,4 +51,6 @@ def open_embedder(
         raise SettingsError(models_texts.NO_EMBEDDINGS)
     from agent.providers.openai_services import HttpEmbedder  # noqa: PLC0415 -- see the module's docstring
 
-    return HttpEmbedder(choice.endpoint, choice.model, settings.credentials(choice.endpoint, choice.key, CLOCK))
+    credentials = settings.credentials(choice.endpoint, choice.key, CLOCK)
+    ring = None if rings is None else rings.of(choice)
+    return HttpEmbedder(choice.endpoint, choice.model, credentials, ring=ring)

@@ -68,7 +68,8 @@ class ModelSwitch:
         self._chance = chance
         self._choice = choice
         self._checked = NO_FORMS
-        self._rings = KeyRings(clock)
+        self.rings = KeyRings(clock)
+        """What is known of the keys, also for models of other kinds at the same services."""
         self._sized_until: dict[str, float] = {}
         self._opened: dict[str, ClosableProvider] = {}
         self._providers: dict[tuple[str, ...], Provider] = {}  # By the names of the model and its fallbacks
@@ -129,7 +130,7 @@ class ModelSwitch:
     @property
     def keys_set_aside(self) -> list[str]:
         """A sentence for each key that this process does not use now, because its service refuses it."""
-        return self._rings.set_aside()
+        return self.rings.set_aside()
 
     @property
     def advice(self) -> str:
@@ -256,7 +257,7 @@ class ModelSwitch:
                 clock=self._clock,
                 chance=self._chance,
                 checked=self._checked,
-                rings=self._rings,
+                rings=self.rings,
             )
         return self._opened[choice.name]
 

@@ -10,8 +10,10 @@ import pytest
 from agent.embeddings import Embedded
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable
 from agent.providers.catalog import OLLAMA, OPENAI
+from agent.providers.key_pool import KeyRing
 from agent.providers.openai_services import HttpEmbedder, read_vectors
 from tests.fakes.aimock import AiMock
+from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CUT, ModelServer, Reply, whole
 from tests.patience import PATIENCE_S
 
@@ -45,6 +47,22 @@ async def test_each_text_gets_its_vector_and_the_call_is_counted() -> None:
     assert request.headers["authorization"] == "Bearer key"
     assert request.json == {"model": "m-1", "input": ["one", "two"], "encoding_format": "float"}
     assert answer.call.usage.bytes_up == len(request.body)
+
+
+async def test_the_next_of_several_keys_is_used_where_the_first_is_refused_or_limited() -> None:
+    keys, clock, warned = ("sk-organization-one-1111", "sk-organization-two-2222"), FakeClock(), list[str]()
+    bad = whole(401, {"error": {"message": "Incorrect API key provided"}})
+    busy = whole(429, {"error": {"message": "Rate limit reached"}}, extra="retry-after: 30\r\n")
+    async with asyncio.timeout(PATIENCE_S), ModelServer([bad, whole(200, TWO), busy]) as server:
+        endpoint = replace(OPENAI, base_url=server.url)
+        opened = HttpEmbedder(endpoint, "m-1", keys[0], ring=KeyRing(endpoint, keys, clock, warned.append))
+        assert (await opened.embed(["one", "two"])).vectors
+        with pytest.raises(ProviderUnavailable, match=r"can be used again in 30 s") as failed:
+            await opened.embed(["one", "two"])
+        await opened.aclose()
+    assert [request.headers["authorization"][-4:] for request in server.requests] == ["1111", "2222", "2222"]
+    assert failed.value.retry_after_s == 30
+    assert len(warned) == 1
 
 
 async def test_tokens_that_a_service_does_not_report_are_estimated() -> None:
