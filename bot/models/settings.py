@@ -317,8 +317,12 @@ class ModelSettings:
     )
     azure_api_key: Secret | None = secret_setting(
         "AZURE_OPENAI_API_KEY",
+        parsers.keys,
         section=Section.KEYS,
-        description="The API key for an Azure OpenAI resource. Without it, the bot signs in with Microsoft Entra ID.",
+        description=(
+            "The API key for an Azure OpenAI resource. Separate several keys with commas. Without a key, the bot signs "
+            "in with Microsoft Entra ID."
+        ),
     )
     azure_api_version: str = setting(
         "AZURE_OPENAI_API_VERSION",
@@ -382,8 +386,12 @@ class ModelSettings:
     )
     vertex_api_key: Secret | None = secret_setting(
         "VERTEX_API_KEY",
+        parsers.keys,
         section=Section.KEYS,
-        description="An API key for Vertex AI. Without it, the bot signs in with Google Cloud credentials.",
+        description=(
+            "An API key for Vertex AI. Separate several keys with commas. Without a key, the bot signs in with Google "
+            "Cloud credentials."
+        ),
     )
     vertex_base_url: str = setting(
         "VERTEX_BASE_URL",

@@ -4,7 +4,6 @@ import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version
 
 from agent.errors import SettingsError, StoreLocked
@@ -78,8 +77,13 @@ class Checking:
     def abilities(self, count: Callable[[ModelCall], Awaitable[None]]) -> AbilityCheck:
         """Return the check of what else the model can do. `count` receives each call."""
         provider = next(iter(self.providers.values()))
-        size = partial(context_size, self.endpoint, self.choice.model, self.choice.key)
-        return AbilityCheck(provider, CLOCK, count, size, self.lines)
+        return AbilityCheck(provider, CLOCK, count, self._context_size, self.lines)
+
+    async def _context_size(self) -> int | None:
+        """Return what the service says of the model's context. Clouds say nothing, and the rest is a table's word."""
+        if self.endpoint.identity:
+            return None
+        return await context_size(self.endpoint, self.choice.model, self.choice.key)
 
     def found(self, calls: Sequence[ModelCall], passed: Passed, seen: Mapping[Ability, Seen]) -> ModelCheck:
         """Return what a check found with these calls."""
