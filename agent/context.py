@@ -47,6 +47,7 @@ from agent.progress import relays
 from agent.protocol import render
 from agent.protocol.echoes import Instructions
 from agent.protocol.grammar import LAST_ROUND, SUMMARY_LESSON, teach, teach_native
+from agent.protocol.unknown_sign import UNKNOWN_LESSON
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, SummaryWords, Workspace
 from agent.stored_messages import Author, StoredMessage
 from agent.summary import summary_digest
@@ -76,7 +77,7 @@ LEGEND = (
 )
 
 # Of the prompt, what nobody is shown, and what counts only in whole sentences (see `agent.protocol.echoes`).
-PRIVATE = (SECURITY, LEGEND, teach(""), teach_native(), SUMMARY_LESSON, LAST_ROUND)
+PRIVATE = (SECURITY, LEGEND, UNKNOWN_LESSON, teach(""), teach_native(), SUMMARY_LESSON, LAST_ROUND)
 PUBLIC = (PERSONA, COMMANDS)
 
 LEADING_SECTIONS = 2  # The sections of memory that always come first: who asks, and when
@@ -443,9 +444,10 @@ def _quotable(messages: Sequence[PastMessage], person: Person) -> list[PastMessa
 def _system_prompt(parts: ContextParts) -> str:
     persona = parts.persona
     own = [persona.text, persona.language_rule, persona.channel_instructions]
-    return "\n\n".join(
-        filter(None, [*own, SECURITY, persona.commands, LEGEND, teach(parts.tool_schemas, reasons=parts.reasons)])
-    )
+    # Only where others read the answer, somebody sees what was not answered; small models follow fewer rules better.
+    unknown = "" if isinstance(parts.place.audience, PersonAudience) else UNKNOWN_LESSON
+    lessons = [SECURITY, persona.commands, unknown, LEGEND, teach(parts.tool_schemas, reasons=parts.reasons)]
+    return "\n\n".join(filter(None, [*own, *lessons]))
 
 
 def _history_message(

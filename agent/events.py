@@ -70,6 +70,11 @@ class SummaryArrived:
     update: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownSaid:
+    """The model said by its sign that it does not know the answer (`agent.protocol.unknown_sign`)."""
+
+
 class Violation(StrEnum):
     """A way in which a model broke the protocol. Counted and logged; never shown."""
 
@@ -99,6 +104,7 @@ ProtocolEvent: TypeAlias = (
     | CallsRejected
     | ReplyEnded
     | SummaryArrived
+    | UnknownSaid
     | ViolationFound
 )
 

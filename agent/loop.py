@@ -58,6 +58,7 @@ from agent.protocol.echoes import EchoFilter, Instructions
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
 from agent.protocol.render import neutralise
+from agent.protocol.unknown_sign import UnknownSign
 from agent.repetition import RepetitionWatch
 from agent.toolbox.registry import Registry
 from agent.turn_records import Waiting
@@ -79,6 +80,7 @@ class ModelAnswer:
     """
 
     parser: Parser
+    unknown: UnknownSign
     echoes: EchoFilter
     messages: Sequence[Message]
     started: tuple[datetime, float]
@@ -116,19 +118,22 @@ class ModelAnswer:
         self.parser.has_thought = True
 
     def complete(self) -> None:
-        self._add(self.parser.close())
-        self.pending += self.echoes.close()
+        self.pending += self._rest()
 
     def _add(self, parsed: Sequence[events.ProtocolEvent]) -> None:
-        shown = self.echoes.filter(parsed)
+        shown = self.echoes.filter(self.unknown.filter(parsed))
         self.visible_chars += sum(len(event.text) for event in shown if isinstance(event, events.TextArrived))
         self.pending += shown
 
     def fail(self, error: ProviderError) -> None:
         """The response broke off or never began. Complete calls count; incomplete ones are not the model's mistake."""
-        rest = [*self.echoes.filter(self.parser.close()), *self.echoes.close()] if self.received else []
+        rest = self._rest() if self.received else []
         self.pending += [event for event in rest if not isinstance(event, events.CallsRejected)]
         self.worked_on = isinstance(error, StreamBroken | ProviderSilent) or bool(self.received or self.reasoning)
+
+    def _rest(self) -> list[events.ProtocolEvent]:
+        unread = [*self.unknown.filter(self.parser.close()), *self.unknown.close()]
+        return [*self.echoes.filter(unread), *self.echoes.close()]
 
     def estimate(self) -> Usage:
         return estimate_usage(self.messages, "".join(self.received), "".join(self.reasoning))
@@ -425,7 +430,8 @@ class Loop:
         parser = Parser(tool_names=self._tools.names, corrections=corrections, after_results=has_results)
         echoes = EchoFilter(self._instructions.adding((*turns.SAID_TO_MODEL, *corrections.sentences)))
         repetition = RepetitionWatch(self._context[-1].text)
-        answer = ModelAnswer(parser, echoes, messages, started, repetition, violations=self.violations.total())
+        violations = self.violations.total()
+        answer = ModelAnswer(parser, UnknownSign(), echoes, messages, started, repetition, violations=violations)
         try:
             async with aclosing(self._session.answer(messages)) as stream:
                 await self._read(stream, answer)

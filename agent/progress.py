@@ -92,6 +92,8 @@ class RoundStep:
     """The model got its tools in its vendor's form, and knows nothing of blocks."""
     consents: tuple[Consent, ...] = ()
     """The consent of each call, in order; () if no call needs one."""
+    unknown: bool = False
+    """The model said by its sign that it does not know (`agent.protocol.unknown_sign`)."""
     inner: tuple[InnerCall, ...] = ()
     """What the code of these calls called, in order. The model sees only what the code makes of the results; they
     count for all that the turn has read.
@@ -148,6 +150,11 @@ class Progress:
         calls = enumerate(zip(step.calls, step.results, strict=True))
         open_ = [(at, call) for at, (call, result) in calls if step.consent(at) is Consent.ASKED and result is None]
         return {consent_key(f"{number}.{at + 1}", call): call for at, call in open_}
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the model said so beside its answer; beside calls it says nothing, as the answer follows."""
+        return any(step.unknown for step in self.steps[-1:] if not step.calls)
 
     @property
     def joined(self) -> tuple[Waiting, ...]:
@@ -370,6 +377,7 @@ def _decode_step(data: dict[str, Json]) -> RoundStep:
         note=str(data.get("note", "")),
         in_functions=bool(data.get("in_functions", False)),
         consents=tuple(Consent(str(consent)) for consent in _list(data.get("consents", []))),
+        unknown=bool(data.get("unknown", False)),
         inner=tuple(map(_decode_inner, _list(data.get("inner", [])))),
     )
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 # How an answer ended
 
 NO_ANSWER = "The model did not answer. Please ask again, or rephrase your question."
+NOT_KNOWN = "I do not know the answer."
 BROKEN_CALLS = "I stopped because the model kept making tool calls that did not work. Please ask again."
 ROUNDS_USED = (
     "I stopped here because I reached the limit for rounds of tool calls ({rounds}). Choose *Continue*, or ask me to "

@@ -478,8 +478,8 @@ class Turn:
                 self._store_decision(event)
             case events.SummaryArrived(update):
                 self._progress = replace(self._progress, summary={**self._progress.summary, **update})
-            case events.ReplyEnded() | events.ViolationFound():
-                pass
+            case events.ReplyEnded() | events.ViolationFound() | events.UnknownSaid():
+                self._step = replace(self._step, unknown=self._step.unknown or isinstance(event, events.UnknownSaid))
             case _:
                 assert_never(event)
         return []
@@ -738,6 +738,8 @@ class Turn:
         # What is left of a correction that the model copies
         if self._question and self._step_text.strip() == _quoted(self._question):
             self._text_pieces = []
+        if self._step.unknown and is_blank(self._step_text):
+            return self._finish(events.Outcome.ANSWERED, texts.NOT_KNOWN)
         if not is_blank(self._step_text):
             if reason is StopReason.UNKNOWN and not self._reports_nothing:
                 return self._finish(events.Outcome.CUT, texts.MAY_BE_CUT)

@@ -152,6 +152,8 @@ class Closing:
     """The audience of the tools' results, if not all readers of the reply may read them (`agent.memory.audience`)."""
     invented: int = 0
     """The number of citations without a result, which were removed from the reply."""
+    unknown: bool = False
+    """The model said by its sign that it does not know the answer."""
     asked_model: str = ""
     """The name of the model that should have answered; "" if none was asked."""
     words: Provenance = Provenance.FOREIGN

@@ -101,6 +101,7 @@ def closed(closing: Closing, turn: Turn, place: Place) -> Closing:
         context_messages=(*closing.context_messages, *sources(turn.progress)),
         given_messages=tool_sources(turn.progress),
         given_documents=tool_documents(turn.progress),
+        unknown=turn.progress.unknown,
     )
 
 

@@ -2,8 +2,8 @@
 
 Rules
   Why a question counts as unanswered is read from what its turn stored: a search that found nothing, a tool that failed
-  and did not work later, a rating. Only whether the answer itself says that it does not know is read from its words, at
-  its beginning, and in doubt it does not say so.
+  and did not work later, a rating, the model's sign (`agent.protocol.unknown_sign`). Many models write no sign. So what
+  the answer says at its beginning counts, too, and in doubt it does not say that it does not know.
   Two questions are about the same subject if they share two content words, or the only one of the shorter question, or
   if their embeddings are near.
 """
@@ -29,7 +29,7 @@ class Unanswered(StrEnum):
     NOT_FOUND = "not found"
     """The model searched what is known there, and found nothing."""
     NOT_KNOWN = "not known"
-    """The answer says that it does not know."""
+    """The model says that it does not know, by its sign or in words."""
     TOOL_FAILED = "tool failed"
     DISLIKED = "disliked"
     """Somebody rated the answer 👎."""
@@ -40,8 +40,8 @@ class AskedQuestion:
     """A question that was answered, as a view contains it. `link`: "" if the platform has none.
 
     `searched`: the model searched past messages and documents; `found`: a tool brought something into the turn, or it
-    cannot be known any more. `failed`: the tools that failed and did not work in the same turn. `model` and `signs`: of
-    the question's embedding, "" and b"" without one.
+    cannot be known any more. `failed`: the tools that failed and did not work in the same turn. `unknown`: the model
+    said by its sign that it does not know. `model` and `signs`: of the question's embedding, "" and b"" without one.
     """
 
     turn: int
@@ -53,6 +53,7 @@ class AskedQuestion:
     found: bool = False
     failed: frozenset[str] = frozenset()
     disliked: bool = False
+    unknown: bool = False
     model: str = ""
     signs: bytes = b""
 
@@ -61,7 +62,7 @@ class AskedQuestion:
         """Return why it counts as unanswered; none if it does not."""
         signs = {
             Unanswered.NOT_FOUND: self.searched and not self.found,
-            Unanswered.NOT_KNOWN: says_unknown(self.answer),
+            Unanswered.NOT_KNOWN: self.unknown or says_unknown(self.answer),
             Unanswered.TOOL_FAILED: bool(self.failed),
             Unanswered.DISLIKED: self.disliked,
         }

@@ -223,6 +223,7 @@ def ended_columns(now: datetime, outcome: Outcome) -> dict[str, Any]:
 
 # A key beside a turn's tokens, for operators: how often its answer cited a source that no tool had returned.
 INVENTED: Final = "invented_citations"
+UNKNOWN: Final = "unknown"  # Whether the model said that it does not know
 ASKED: Final = "asked_model"  # And the name of the model that should have answered
 
 
@@ -233,6 +234,7 @@ def ending(closing: Closing, now: datetime) -> dict[str, Any]:
             {
                 **asdict(closing.usage),
                 **({INVENTED: closing.invented} if closing.invented else {}),
+                **({UNKNOWN: True} if closing.unknown else {}),
                 **({ASKED: closing.asked_model} if closing.asked_model else {}),
             }
         ),

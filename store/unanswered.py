@@ -4,6 +4,7 @@ Rule: only questions within the view are read, through an index, so that old one
 that was only to be used in its turn is left out.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
@@ -23,6 +24,7 @@ from store.databases.database import SqlStore, reads, reads_long
 from store.json_columns import read_ids
 from store.message_tables import embedding, message
 from store.replies import verdict
+from store.row_mapping import UNKNOWN
 from store.tool_calls import tool_call
 from store.turn_tables import DONE, turn
 
@@ -44,6 +46,7 @@ _ASKED: Final = (
         turn.c.given_messages,
         turn.c.given_documents,
         turn.c.erased_sources,
+        turn.c.usage,
         _QUESTION.c.text.label("question"),
         _QUESTION.c.time,
         _QUESTION.c.permalink,
@@ -94,6 +97,7 @@ def asked(connection: sa.Connection, view: ChannelFeedback, since: datetime, lim
             ),
             failed=frozenset(failed[row.id] - worked[row.id]),
             disliked=row.disliked,
+            unknown=bool(json.loads(row.usage).get(UNKNOWN)),
             model=row.model or "",
             signs=bytes(row.signs or b""),
         )

@@ -162,6 +162,18 @@ async def test_an_answer_streams_through_as_it_arrives() -> None:
     assert done.events[-1] == done.ended == TurnEnded(Outcome.ANSWERED, "Hello.", Usage())
 
 
+async def test_the_sign_of_a_model_that_does_not_know_is_not_shown_whatever_ends_the_stream() -> None:
+    whole = await ran(["I do not ", "know.", "\n<i_do_", "not_know/>"])
+    assert shown(whole.events) == whole.ended.text == "I do not know.\n"
+    assert whole.saved[-1].unknown
+    broken = await ran(["I do not know.\n<i_do_not", StreamBroken("Gone.")])
+    assert shown(broken.events) == "I do not know.\n"
+    assert "<i_do" not in broken.ended.text
+    assert broken.saved[-1].unknown
+    fine = await ran(["Lima", "."])
+    assert not fine.saved[-1].unknown
+
+
 async def test_a_tool_runs_and_its_result_reaches_the_model() -> None:
     done = await ran(CALL_ONE, "Heard.")
     assert done.ended.text == "Heard."

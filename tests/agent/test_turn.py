@@ -12,6 +12,7 @@ from agent.events import (
     SummaryArrived,
     TextArrived,
     ThoughtArrived,
+    UnknownSaid,
     WorkspaceArrived,
 )
 from agent.messages import Consent, Image, ResultStatus, ToolCall, ToolResult
@@ -20,7 +21,7 @@ from agent.progress import Progress, RoundStep, decode, encode
 from agent.protocol.grammar import LAST_ROUND
 from agent.protocol.render import joined
 from agent.state import Workspace
-from agent.texts import QUESTION_EDITED
+from agent.texts import NOT_KNOWN, QUESTION_EDITED
 from agent.turn import (
     CRASHED_CALL,
     EMPTY_ANSWER,
@@ -105,6 +106,31 @@ def test_an_answer_is_saved_before_the_turn_finishes() -> None:
     assert isinstance(saved, SaveProgress)
     assert saved.progress.reply == "Hello."
     assert finished == Finish(Outcome.ANSWERED, "Hello.")
+
+
+def test_the_sign_beside_an_answer_is_saved_with_it_and_one_beside_calls_says_nothing() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, TextArrived("I do not know yet."), UnknownSaid(), CallsArrived((READ,)))
+    turn.receive(answered("1.1", "Heron"))
+    assert not turn.progress.unknown
+    after_it = new_turn(turn.progress)
+    after_it.start()
+    feed(after_it, TextArrived("It is Heron."), DONE)
+    assert not after_it.progress.unknown
+    feed(turn, TextArrived("I do not know."), UnknownSaid(), DONE)
+    assert decode(encode(turn.progress)).unknown
+    assert turn.text == "I do not know yet.\n\nI do not know."
+
+
+def test_an_answer_of_nothing_but_the_sign_is_a_sentence() -> None:
+    turn = new_turn()
+    turn.start()
+    notice, saved, finished = feed(turn, TextArrived("\n"), UnknownSaid(), DONE)
+    assert notice == ShowNotice(NOT_KNOWN)
+    assert isinstance(saved, SaveProgress)
+    assert finished == Finish(Outcome.ANSWERED, NOT_KNOWN)
+    assert saved.progress.unknown
 
 
 def test_calls_are_saved_before_they_run() -> None:

@@ -58,6 +58,13 @@ def test_other_answers_are_not(answer: str) -> None:
     assert not says_unknown(answer)
 
 
+def test_the_sign_of_the_model_counts_whatever_it_writes_and_once() -> None:
+    signed = asked(1, "Who owns Apollo?", "That is not written down anywhere.", unknown=True)
+    assert signed.reasons == {Unanswered.NOT_KNOWN}
+    assert asked(1, "Who owns Apollo?", "I do not know.", unknown=True).reasons == {Unanswered.NOT_KNOWN}
+    assert asked(1, "Who owns Apollo?", "That is not written down anywhere.").reasons == frozenset()
+
+
 @given(st.text(alphabet="i dont know, .!?\n*leider weiß ich nicht", max_size=600))
 def test_any_answer_is_read_at_its_beginning_alone(answer: str) -> None:
     assert says_unknown(answer) == says_unknown(answer[:240])

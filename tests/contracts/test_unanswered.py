@@ -55,6 +55,12 @@ async def test_each_question_is_told_with_what_its_turn_stored(store: Store) -> 
     assert (by_turn[found].searched, by_turn[found].found) == (True, True)
     assert (by_turn[failed].failed, by_turn[failed].disliked, by_turn[failed].found) == ({"wiki"}, True, True)
     assert [one.turn for one in await store.unanswered.asked(VIEW, START, 1)] == [failed]
+    assert not any(one.unknown for one in listed)
+    signed = await answered(store, said("Why?", place=TEAM, conversation="e"), replace(ANSWERED, unknown=True))
+    assert [(one.turn, one.unknown) for one in await store.unanswered.asked(VIEW, START, 2)] == [
+        (signed, True),
+        (failed, False),
+    ]
     assert await store.unanswered.asked(VIEW, LATER, 9) == []
 
 

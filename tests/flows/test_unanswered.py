@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent.protocol.unknown_sign import SIGN
 from agent.providers.scripted import ScriptedProvider
 from bot.knowledge import texts
 from bot.knowledge.digest import FIND, UnansweredDigest
@@ -26,6 +27,7 @@ from tests.flows.worlds import (
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
 UNKNOWN, TEXT = "I don't know.", "The guest wifi is called Heron."
+SIGNED = f"Nobody wrote that down.\n{SIGN}"
 WIFI, AGAIN, ALONE = "What is the wifi password?", "Which password has the guest wifi?", "What is the salary of Ann?"
 
 
@@ -60,11 +62,13 @@ async def test_a_manager_sees_what_was_not_answered_by_subject_and_teaches_it(op
     async with open_world() as world:
         if isinstance(world, SlackWorld):
             world.slack.state.users[SLACK_PEOPLE[Who.OTHER]].facts["is_admin"] = True
-        host = answering_host(ScriptedProvider([UNKNOWN] * 9), world.clock)
+        host = answering_host(ScriptedProvider([UNKNOWN, SIGNED, UNKNOWN]), world.clock)
         async with world.serving(host), host.answering():
+            asked = list[Page]()
             for number, question in enumerate((WIFI, AGAIN), 1):
-                await world.ask(question)
+                asked.append(await world.ask(question))
                 await world.until(lambda number=number: [one.state for one in host.store.turns] == ["done"] * number)
+            assert world.answers(asked[-1])[-1].text.strip() == "Nobody wrote that down."
             await world.write(ALONE)
             await world.until(lambda: [one.state for one in host.store.turns] == ["done"] * 3)
             refused = await reads(world, "knowledge", "unanswered", Who.ASKER)
