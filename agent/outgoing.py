@@ -29,6 +29,12 @@ class OutgoingEvent(StrEnum):
     """A turn waits for its asker, who decides about tool calls."""
     BUDGET_NEAR = "budget.near"
     """Most of a day's budget is spent."""
+    HANDOFF_ASKED = "handoff.asked"
+    """A person asked people of the place to take over a conversation."""
+    HANDOFF_TAKEN = "handoff.taken"
+    """One of them took it."""
+    HANDOFF_ENDED = "handoff.ended"
+    """It was handed back or withdrawn, or nobody took it in time."""
     FORGOTTEN = "forgotten"
     """Messages, or what was known from them, were erased."""
 

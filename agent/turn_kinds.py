@@ -23,6 +23,8 @@ class TurnKind(StrEnum):
     SCHEDULED_AGAIN = "scheduled_again"
     """A schedule's question whose person wants another answer. They asked, but the words are the schedule's."""
 
+    HANDOFF = "handoff"
+    """A fixed text about a request for a human is posted where it was made; no model is called."""
     ACT = "act"
     """The bot posted something elsewhere for a person, by a tool; the turn is over when it is stored."""
     API = "api"

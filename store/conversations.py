@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from agent.handoffs import HandoffState
 from agent.incoming import Incoming
 from agent.memory.attribution import FILES_NOTE
 from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
@@ -14,6 +15,7 @@ from agent.schedules.ids import occurrence_id
 from agent.stored_messages import AttachedMessage, Author, StoredMessage, Thread
 from store import row_mapping
 from store.databases.database import SqlStore, reads, reads_one, writes
+from store.handoff_tables import handoff
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
 from store.schedule_table import schedule
@@ -156,7 +158,13 @@ def latest_elsewhere(connection: sa.Connection, person: str, conversation: str) 
     return connection.execute(latest, {"asker": person, "here": conversation}).scalar_one_or_none()
 
 
-_PARTICIPANTS: Final = sa.select(participant.c.person).where(participant.c.conversation == sa.bindparam("here"))
+# A person who has taken a conversation over takes part in it before they have written.
+_PARTICIPANTS: Final = sa.union_all(
+    sa.select(participant.c.person).where(participant.c.conversation == sa.bindparam("here")),
+    sa.select(handoff.c.taker).where(
+        handoff.c.conversation == sa.bindparam("here"), handoff.c.state == HandoffState.TAKEN
+    ),
+)
 
 
 def participants(connection: sa.Connection, conversation: str) -> frozenset[str] | None:

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapp
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
@@ -46,6 +47,7 @@ from store.erased_ids import ErasedIds
 from store.file_tables import saved_file
 from store.forgetting import selection
 from store.forgetting.sql_forgetting import SqlForgetting
+from store.handoff_tables import handoff, handoff_message
 from store.installations import installation
 from store.job_queue import SqlJobs, job
 from store.json_columns import read_json
@@ -157,6 +159,9 @@ def is_known(connection: sa.Connection, who: str) -> bool:
             open_question.c.person,
             approval.c.person,
             budget_message.c.person,
+            handoff.c.person,
+            handoff.c.taker,
+            handoff_message.c.person,
         ),
         *(
             verdict.c.person,
@@ -606,6 +611,26 @@ def _budgets(subject: PersonSubject) -> Rows:
     return Rows(query.where(budget_message.c.person == subject.id), key, export_rows)
 
 
+def _handoffs(subject: PersonSubject) -> Rows:
+    """What the person asked of people, in their own words, and what they took over."""
+    theirs = sa.or_(handoff.c.person == subject.id, handoff.c.taker == subject.id)
+    return _rows(handoff, theirs, _each(partial(_handoff, subject.id)))
+
+
+def _handoff(who: str, row: sa.RowMapping) -> ExportedRow:
+    asked = row["person"] == who
+    exported: ExportedRow = {"asked": asked, "taken": row["taker"] == who, "note": row["note"] if asked else ""}
+    return exported | {"state": row["state"], "time": _time(row["time"])}
+
+
+def _handoff_messages(subject: PersonSubject) -> Rows:
+    """Which requests the person was written about."""
+    query = sa.select(handoff_message.c.handoff, handoff_message.c.handoff.label(PAGED_BY), handoff.c.time)
+    query = query.join_from(handoff_message, handoff, handoff.c.id == handoff_message.c.handoff)
+    export_rows = _each(lambda row: {"request": row["handoff"], "time": _time(row["time"])})
+    return Rows(query.where(handoff_message.c.person == subject.id), handoff_message.c.handoff, export_rows)
+
+
 def _questions(subject: PersonSubject) -> Rows:
     key = sa.cast(open_question.c.turn, sa.Text) + " " + open_question.c.key
     query = sa.select(open_question.c.asked, open_question.c.filled, open_question.c.action, key.label(PAGED_BY))
@@ -685,6 +710,8 @@ _OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "open_questions": _questions,
     "verdicts": _verdicts,
     "feedback": _feedback,
+    "handoffs": _handoffs,
+    "handoff_messages": _handoff_messages,
     "votes": _votes,
     "accounts": _accounts,
     "spending": _spending,

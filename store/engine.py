@@ -29,6 +29,7 @@ from agent.ports.eval_runs import EvalRuns
 from agent.ports.explanations import Explanations
 from agent.ports.feedback import Feedback
 from agent.ports.forgetting import Forgetting
+from agent.ports.handoffs import Handoffs
 from agent.ports.installations import Installations
 from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
@@ -69,6 +70,7 @@ from store.explanations import SqlExplanations
 from store.feedback import SqlFeedback
 from store.forgetting.erase import mark_sweep_due
 from store.forgetting.sql_forgetting import SqlForgetting
+from store.handoffs import SqlHandoffs
 from store.installations import SqlInstallations
 from store.job_queue import SqlJobs
 from store.memory import fact_index
@@ -398,6 +400,7 @@ class Store:
     saved_files: SqlSavedFiles
     profiles: Profiles
     forgetting: Forgetting
+    handoffs: Handoffs
     preferences: Preferences
     spending: Spending
     code_time: CodeTime
@@ -675,6 +678,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlSavedFiles(database),
         SqlProfiles(database),
         SqlForgetting(database, erased_ids),
+        SqlHandoffs(database),
         SqlPreferences(database),
         SqlSpending(database),
         SqlCodeTime(database),

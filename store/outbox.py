@@ -23,6 +23,7 @@ from sqlmodel import Field
 from agent.admission_terms import Whose
 from agent.consents import CONSENT_TIME
 from agent.feedback import FeedbackReason
+from agent.handoffs import Handoff
 from agent.incoming import Incoming
 from agent.memory import forgetting_plans as plans
 from agent.memory.audience import WIDE, AudienceKind, label
@@ -251,6 +252,30 @@ def consent_asked(
     _add(connection, rows, happened, until - CONSENT_TIME)
 
 
+def handoff_changed(connection: sa.Connection, event: OutgoingEvent, handoff: Handoff, now: datetime) -> None:
+    """Store what happened to a request for a human."""
+    asked = handoff.question
+    audience = label(asked.place.audience)
+    place = place_ids(asked.source, asked.channel, audience)
+    rows = [row for row in _subscriptions(connection) if row.wants(event, place)]
+    if not rows:
+        return
+    data: JsonObject = {
+        **_where(handoff.turn, asked.source, asked.channel, handoff.conversation, handoff.person),
+        "handoff": handoff.number,
+        "audience": audience.partition(":")[0],
+        "state": handoff.state,
+        "taker": handoff.taker or None,
+        "asked": handoff.time.isoformat(),
+    }
+    _add(connection, rows, _Happened(event, _handoff_key(handoff.number), data, handoff.turn, handoff.person), now)
+
+
+def _handoff_key(number: int) -> str:
+    """The key of a request's events: they fall with any of the people whom they name."""
+    return f"handoff {number}"
+
+
 def budget_near(connection: sa.Connection, near: NearBudget, now: datetime) -> None:
     """Called once for each budget and day."""
     place = frozenset({near.source, f"{near.source}:{near.id}", near.id})
@@ -334,6 +359,13 @@ def drop_turns(connection: sa.Connection, turns: Collection[int]) -> None:
     """Delete the deliveries about these turns."""
     for batch in _batches(turns):
         connection.execute(sa.delete(delivery).where(delivery.c.turn.in_(ids_in(batch))))
+
+
+def drop_handoffs(connection: sa.Connection, numbers: Collection[int]) -> None:
+    """Delete the deliveries about these requests for a human."""
+    for batch in _batches(numbers):
+        keys = [_handoff_key(number) for number in batch]
+        connection.execute(sa.delete(delivery).where(delivery.c.key.in_(keys)))
 
 
 def drop_person(connection: sa.Connection, who: str) -> None:

@@ -375,6 +375,13 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "why a person rated an answer 👎, in their words, whether they shared it with operators, and who works on it",
             _WITH_TURN,
         ),
+        "handoff": Stored(
+            "a request for a human: who asked, their message to people, its state, and who took over, with their names",
+            _WITH_TURN,
+        ),
+        "handoff_message": Stored(
+            "who was asked to take over a conversation, and the platform's IDs of the message", _WITH_TURN
+        ),
         "poll": Stored(
             "a poll that the bot posted in Slack: its question, its options, and whether it is closed", _WITH_TURN
         ),

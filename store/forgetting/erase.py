@@ -23,7 +23,7 @@ from agent.memory.documents import SHARING
 from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, ShownPage, ShownReply
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
-from store import budget_days, job_queue, model_calls, outbox, row_mapping, tool_calls
+from store import budget_days, handoffs, job_queue, model_calls, outbox, row_mapping, tool_calls
 from store.api_tokens import api_token
 from store.budget_tables import budget_pause
 from store.databases.database import is_postgresql
@@ -33,6 +33,7 @@ from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.repetitions import contexts
 from store.forgetting.selection import ForgottenMessage, batches, in_batches, rows_in, select_rows, unasked, values_in
+from store.handoff_tables import handoff
 from store.installations import erase_installations
 from store.job_queue import job
 from store.json_columns import NamedInProgress, json_text, read_pages, strings_in, without_quoted, write_ids
@@ -448,6 +449,8 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
         drop(connection, table.c.turn, turns)
     for where in in_batches(approval.c.turn, turns):
         approvals.withdraw(connection, where, now)
+    for where in in_batches(handoff.c.turn, turns):
+        handoffs.withdraw(connection, where, now)
     for where in in_batches(tool_call.c.turn, turns):
         tool_calls.drop_arguments(connection, where)
     for where in in_batches(turn.c.id, doomed.turns):
@@ -548,6 +551,7 @@ def _drop_people(
         connection.execute(update(feedback).where(feedback.c.owner == who).values(owner=""))
         approvals.drop_person(connection, who, now)
         budget_days.drop_person(connection, who, now)
+        handoffs.drop_person(connection, who, now)
         connection.execute(delete(poll_vote).where(poll_vote.c.person == who))
         tool_calls.drop_person(connection, who, erased_ids.of_person(who))
         outbox.drop_person(connection, who)
