@@ -17,6 +17,7 @@ from bot.explanations.commands import COMMAND as WHY_COMMAND
 from bot.feedback.commands import COMMAND as FEEDBACK_COMMAND
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.forums.commands import SOLVED_COMMAND, UNANSWERED_COMMAND
+from bot.handoff.commands import COMMAND as HUMAN_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
 from bot.memory.commands import COMMAND as MEMORY_COMMAND
 from bot.memory.policy_commands import POLICY_COMMAND
@@ -36,6 +37,7 @@ COMMANDS: Final[tuple[AnyCommand, ...]] = (
     FEEDBACK_COMMAND,
     FORGET_COMMAND,
     HELP_COMMAND,
+    HUMAN_COMMAND,
     KNOWLEDGE_COMMAND,
     LEARN_COMMAND,
     MEMORY_COMMAND,

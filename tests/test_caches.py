@@ -11,13 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.admission_terms import Rate, Whose
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place
+from agent.ports.tools import Asker
 from bot.channels.ambient import RecentTalk
 from bot.chat.access.admission import NoticeThrottle, RateCounter
+from bot.chat.access.place_rules import name_at, place_owner
 from bot.chat.access.readers import Readers
+from bot.handoff.ask_a_human import HandoffTools
+from bot.handoff.people import HandoffPeople
 from store.turns.ledger import ChannelLabels
+from tests.fakes.approver_platform import FakeApproverPlatform
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
+from tests.fakes.one_turn import Echo
+from tests.fakes.store import store_in_memory
 
 ROOT: Final = Path(__file__).parents[1]
 _CACHE: Final = re.compile(r"(\w+)(?:: \"?| = )(?:LRUCache|TTLCache|TLRUCache|ExpiringCache)\[|(\w+) = RecentKeys\(\)")
@@ -39,6 +47,7 @@ SHARED: Final[Mapping[str, str]] = {
     "bot/chat/backoff.py _lines": "counts, by the cause of a failure",
     "bot/chat/backoff.py _pauses": "pauses, by the cause of a failure",
     "bot/chat/caches.py _known": "the cache that others are made of",
+    "bot/handoff/ask_a_human.py _places": "by source and channel",
     "bot/operators/pages/frame.py _buckets": "by the client",
     "bot/platforms/discord/asking.py _asked_last": "by the channel and the person, whose ids are Discord's",
     "bot/platforms/discord/asking.py _contexts": "by the window, which names its person",
@@ -151,3 +160,18 @@ async def test_who_reads_a_place_is_known_of_one_person_and_one_place(
             found = await readers.also_readable(Place(PersonAudience(person)))
             assert found == ({f"group:{source}:{channel}"} if person == f"{source}:{user}" else set())
     assert len(asked) == len(set(asked)), "each was asked about once"
+
+
+@given(_TWO)
+async def test_where_people_take_over_is_known_of_one_channel_of_one_workspace(
+    two: tuple[tuple[str, str, str], tuple[str, str, str]],
+) -> None:
+    (source, channel, user), (other_source, other_channel, other_user) = two
+    store, platform = store_in_memory(), FakeApproverPlatform({})
+    people = HandoffPeople(store.preferences, store.approvals, dict.fromkeys(SOURCES, platform))
+    tools = HandoffTools(people, (Echo(),))
+    await store.preferences.set(place_owner(channel), name_at(source), '{"human": "managers"}')
+    for at, where, who in ((source, channel, user), (other_source, other_channel, other_user)):
+        asker = Asker(Person(f"{at}:{who}", who), Place(GroupAudience(where)), where)
+        await tools.look_up(asker)
+        assert bool(tools.tools(asker)) == ((at, where) == (source, channel))

@@ -278,6 +278,19 @@ class ToolSource(Protocol):
         ...
 
 
+@runtime_checkable
+class PlaceTools(Protocol):
+    """A source whose tools depend on what was chosen for a place, which is looked up before they are collected."""
+
+    async def look_up(self, asker: Asker) -> None:
+        """Look up what `tools` needs to know of this asker's place. Raises nothing."""
+        ...
+
+    def tools(self, asker: Asker) -> Sequence[Tool]:
+        """As of `ToolSource`."""
+        ...
+
+
 class ToolServers(Protocol):
     """The servers behind tools that come and go."""
 

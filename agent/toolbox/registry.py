@@ -23,6 +23,7 @@ from agent.messages import Keep, ResultStatus, ToolCall, ToolResult, ToolSpec, e
 from agent.ports.tools import (
     NO_SERVERS,
     Asker,
+    PlaceTools,
     PlatformTool,
     SituationalTool,
     Tool,
@@ -235,6 +236,13 @@ class Toolbox:
         self._effects = frozenset(effects or (UNASKED if policy is None else ToolEffect))
         self._known: LRUCache[tuple[int, ...], tuple[tuple[Tool, ...], Registry]] = LRUCache(MAX_REGISTRIES)
         self._registry_of(self._core)  # errors in it are raised at the start
+
+    async def prepare(self, asker: Asker) -> None:
+        """Look up what decides which tools this person has in this place, before they are collected."""
+        await self.servers.prepare(asker)
+        for source in self._sources:
+            if isinstance(source, PlaceTools):
+                await source.look_up(asker)
 
     def registry(
         self, asker: Asker, *, reads_only: bool = False, allows: Callable[[str], bool] | None = None

@@ -45,6 +45,7 @@ from bot.forgetting.feature import PlatformForgetting, open_forgetting
 from bot.forgetting.retention import VendorCopies
 from bot.forgetting.service import ForgetService
 from bot.forums import feature as forums
+from bot.handoff.feature import open_handoff
 from bot.knowledge import feature as knowledge
 from bot.knowledge.service import KnowledgeService
 from bot.memory.feature import Memory, open_memory
@@ -144,6 +145,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     programs = open_api(core, settings.api, services.models, new_secret, new_id, parts.person_posts(settings.acts))
     acts = open_acts(core, settings.acts)
     extensions = parts.extension_service(settings, core, store)
+    handoff = open_handoff(core, settings.handoff, store.approvals, alone=services.places is None)
     listed = (
         conversations.feature(services.models, core.turns, who),
         forgetting.feature,
@@ -162,6 +164,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         explanations.feature(ExplanationService(store.explanations, services.memories.audiences)),
         feedback.feature(core, store.explanations),
         forums.feature(core),
+        handoff.feature,
         models.feature(services.models),
         operators.feature(services.operators),
         programs.feature,
@@ -171,12 +174,13 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     )
     if services.delivers_webhooks:
         listed = (*listed, parts.outgoing_webhooks(settings, core, store))
-    acting = [*services.platform_tools, *acts.sources]
+    acting = [*services.platform_tools, *acts.sources, *handoff.sources]
     tools_of_all = toolbox(settings, opened, listed, acting)
     approvers = ApproverService(
         store.approvals, store.jobs, store.audit, tools_of_all, core.clock, core.turns.wake, core.platforms.approvers
     )
-    approvals = ApprovalService(tools_of_all, opened.policy, core.clock, core.turns.wake, approvers, [extensions])
+    decisions = [extensions, *([] if handoff.service is None else [handoff.service])]
+    approvals = ApprovalService(tools_of_all, opened.policy, core.clock, core.turns.wake, approvers, decisions)
     questions = QuestionService(store.open_questions, core.clock)
     asked = UserQuestions(store.asked_questions, store.consents, core.clock, core.turns.wake)
     tools_service = ToolsService(approvals, questions, asked, opened.servers, core.operates)

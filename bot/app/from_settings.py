@@ -87,7 +87,7 @@ def slack_options(settings: Settings) -> SlackOptions:
         settings.slack.api_base_url,
         settings.access.allowed_bots,
         managers=settings.slack.managers,
-        groups=_groups(settings.access.allow, *settings.access.model_access.values()),
+        groups=_groups(settings.access.allow, *settings.access.model_access.values(), settings.handoff.people),
         denied=_groups(settings.access.deny),
         acts=settings.acts.is_on,
         chosen=settings.slack,

@@ -31,6 +31,7 @@ from bot.budgets.gate import BudgetGate
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
 from bot.channels.service import PlaceService
+from bot.chat.access.acl import AccessKind
 from bot.chat.access.admission import AdmissionControl
 from bot.chat.access.place_rules import OFF, ON
 from bot.chat.attachments.reading import AttachmentReader, Fetch
@@ -72,7 +73,7 @@ BUILT_IN = frozenset(
         *("recall", "remember", "share_file", "present", "skill", "tools", "call_tool", "read_again", "read_channel"),
         "search_slack",
     }
-    | {"schedule", "schedules", "background", "ask_user"}
+    | {"schedule", "schedules", "background", "ask_user", "ask_a_human"}
 )
 TRANSCRIPTION = "transcription"  # What the calls that write down voice messages are for, on a person's bill
 
@@ -178,6 +179,7 @@ def place_service(
         can_judge=can_judge,
         may_act=settings.acts.is_on,
         sends_words=_sends_words(settings),
+        handoff_roles=frozenset(entry.id for entry in settings.handoff.people if entry.kind is AccessKind.ROLE),
         forums=forums,
     )
 

@@ -193,6 +193,7 @@ async def _operator_page(
     from bot.operators.pages.evals import eval_views  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.feedback import feedback_view  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.frame import OperatorSite  # noqa: PLC0415 -- loaded only where the page is served
+    from bot.operators.pages.handoffs import handoffs_view  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.models import models_view  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.reports import report_views  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- loaded only where the page is served
@@ -234,8 +235,9 @@ async def _operator_page(
     overview, failures, *others = operator_views(sources)
     reports = report_views(SqlOperatorReports(store.database), parts.CLOCK, names.of)
     shared = feedback_view(store.feedback, parts.CLOCK, names.of)
+    requests = handoffs_view(store.handoffs, parts.CLOCK, names.of)
     checked = models_view(store.preferences, lambda: models.in_use, lambda: models.keys_set_aside)
-    views = (overview, failures, *reports, shared, checked, *eval_views(store.eval_runs), *others)
+    views = (overview, failures, *reports, shared, requests, checked, *eval_views(store.eval_runs), *others)
     site = OperatorSite(views, store.operator_sessions, parts.CLOCK, new_secret, settings.operators.address)
     async with AsyncExitStack() as stack:
         try:

@@ -28,6 +28,7 @@ from bot.chat.settings import ChatSettings
 from bot.chat.turns.settings import TurnSettings
 from bot.connect.settings import ConnectSettings
 from bot.forgetting.settings import ForgettingSettings
+from bot.handoff.settings import HandoffSettings
 from bot.hooks.settings import HookSettings
 from bot.memory.settings import MemorySettings
 from bot.models.settings import ModelSettings
@@ -92,6 +93,7 @@ class Settings:
     forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
     channels: ChannelSettings = field(default_factory=ChannelSettings)
     acts: ActSettings = field(default_factory=ActSettings)
+    handoff: HandoffSettings = field(default_factory=HandoffSettings)
     connect: ConnectSettings = field(default_factory=ConnectSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
     budgets: BudgetSettings = field(default_factory=BudgetSettings)

@@ -31,6 +31,8 @@ class RuleContext:
     preferences: Preferences
     pauses: LearningPauses
     access: AccessRules
+    handoff_roles: frozenset[str] = frozenset()
+    """The roles whom the operator lets take over from the bot, by their ids."""
     models: tuple[str, ...] = ()
     """The models that may be chosen for a channel."""
     most_ambient: int = 0

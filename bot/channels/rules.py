@@ -30,7 +30,7 @@ from bot.channels.rule import (
 )
 from bot.chat.access import place_rules
 from bot.chat.access.acl import AccessKind, AccessRules, parse_entries, parse_entry
-from bot.chat.access.place_rules import OFF, ON, chosen_at, name_at, place_owner
+from bot.chat.access.place_rules import MANAGERS, OFF, ON, chosen_at, name_at, place_owner
 from bot.chat.askers import Requester
 from bot.chat.panels import FieldKind, FormField, PanelForm
 from bot.chat.texts import replies as reply_texts
@@ -505,8 +505,61 @@ SOLVED: Final = ChannelRule(
     check=_check_solved,
 )
 
+# The people who take over from the bot: `bot.handoff` reads this rule.
+
+
+def _read_human(words: str) -> str | None:
+    given = _MENTIONED.sub(lambda mention: f" role:{mention[1] or mention[2]} ", words).replace(",", " ").split()
+    listed = [word for word in given if word.casefold() != "and"]
+    if plain(words) == OFF or not listed:
+        return OFF if listed else None
+    if len(listed) == 1 and is_usual(listed[0]):
+        return ""
+    entries = [MANAGERS if plain(word) == MANAGERS else word for word in listed[:MAX_LISTED]]
+    try:
+        parsed = parse_entries(",".join(entry for entry in entries if entry != MANAGERS))
+    except ValueError:
+        raise Refused(channels_texts.HUMAN_UNCLEAR) from None
+    if any(entry.kind not in {AccessKind.PERSON, AccessKind.ROLE} for entry in parsed):
+        raise Refused(channels_texts.HUMAN_UNCLEAR)
+    return " ".join(dict.fromkeys(entries))
+
+
+async def _check_human(value: str, context: RuleContext) -> None:
+    known = context.handoff_roles
+    roles = [entry for entry in value.split() if entry.startswith("role:S")]
+    if any(role.partition(":")[2] not in known and not _knows(context.access, role) for role in roles):
+        raise Refused(channels_texts.GROUP_UNKNOWN)
+
+
+def _helper(entry: str) -> str:
+    return channels_texts.HUMAN_MANAGERS if entry == MANAGERS else _mention(entry)
+
+
+PEOPLE_WHO_HELP: Final = ChannelRule(
+    name=place_rules.HUMAN,
+    title="People who can take over",
+    usual=channels_texts.HUMAN_USUAL,
+    usage="`human` (people, roles, `managers`, `off`)",
+    read=_read_human,
+    words=(MANAGERS, "off"),
+    examples={MANAGERS: "let people ask this channel's managers to take over; you can also mention people and roles"},
+    shown=lambda value: channels_texts.HUMAN_OFF if value == OFF else ", ".join(map(_helper, value.split())),
+    controls=(
+        Menu(
+            lambda _: {
+                "usual": channels_texts.HUMAN_USUAL,
+                MANAGERS: channels_texts.HUMAN_MANAGERS,
+                OFF: channels_texts.HUMAN_OFF,
+            }
+        ),
+    ),
+    check=_check_human,
+)
+
 CHANNEL_RULES: Final = (
-    *(WHO, MODELS, MODEL, INSTRUCTIONS, LANGUAGE, AMBIENT, LEARNING, KNOWLEDGE, ACTING, WEBHOOKS, SOLVED),
+    *(WHO, MODELS, MODEL, INSTRUCTIONS, LANGUAGE, AMBIENT, LEARNING, KNOWLEDGE, ACTING, PEOPLE_WHO_HELP, WEBHOOKS),
+    SOLVED,
 )
 """In the order in which `/channel` lists them."""
 

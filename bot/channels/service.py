@@ -177,6 +177,8 @@ class PlaceService:
     """Whether the bot may act in channels at all."""
     sends_words: bool = False
     """Whether any of the operator's webhooks asks for questions and answers."""
+    handoff_roles: frozenset[str] = frozenset()
+    """The roles whom the operator lets take over from the bot, by their ids."""
     forums: Mapping[str, ForumPlatform] = field(default_factory=dict[str, ForumPlatform])
     """Know the tags of forums, by the source of their messages."""
 
@@ -189,6 +191,7 @@ class PlaceService:
             preferences=self.preferences,
             pauses=self.pauses,
             access=self.access,
+            handoff_roles=self.handoff_roles,
             models=self.model_service.for_everybody(),
             most_ambient=self.most_ambient,
             may_act=self.may_act,

@@ -13,6 +13,7 @@ from agent.ports.clock import Clock
 from agent.ports.conversations import Conversations, Summaries, WorkingSet
 from agent.ports.feedback import Feedback
 from agent.ports.forgetting import Forgetting
+from agent.ports.handoffs import Handoffs
 from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
 from agent.ports.memory import Facts, Memories, Profiles
@@ -55,6 +56,8 @@ class Repositories(Protocol):
     def feedback(self) -> Feedback: ...
     @property
     def forgetting(self) -> Forgetting: ...
+    @property
+    def handoffs(self) -> Handoffs: ...
     @property
     def jobs(self) -> Jobs: ...
     @property

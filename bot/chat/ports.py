@@ -87,7 +87,7 @@ class BudgetChecks(Protocol):
 
 
 class WaitingDecisions(Protocol):
-    """What turns wait for beside tool calls, and people decide about with the same buttons."""
+    """What people decide about beside tool calls, with buttons below what they were written in direct messages."""
 
     async def answer(self, person: str, words: str) -> Panel | None:
         """Return the answer to a press with these words, or to the command without any; None if they are about

@@ -37,7 +37,7 @@ class CheckRunner:
     async def digest(self, check: FirstCheck, incoming: Incoming) -> str:
         """Return a digest of the current content. Raises CheckFailed."""
         asker, call = asker_of(incoming), call_of(check)
-        await self.toolbox.servers.prepare(asker)
+        await self.toolbox.prepare(asker)
         registry = self.toolbox.registry(asker)
         if registry.check(call) is not None or not self._may_run(registry.get(call.name), asker):
             raise CheckFailed(schedule_texts.NOTHING_SEEN.format(tool=call.name))

@@ -399,7 +399,7 @@ class ApprovalService:
         for other in self.others:
             if (panel := await other.answer(asker.person.id, words)) is not None:
                 return panel
-        await self.toolbox.servers.prepare(asker)
+        await self.toolbox.prepare(asker)
         match " ".join(words.split()).split(" ", 1):
             case [word, name] if (word := word.lower()) in DECISIONS:
                 if (panel := await self._decided_for_other(asker.person.id, word, name)) is not None:

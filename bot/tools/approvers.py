@@ -311,7 +311,7 @@ class ApproverService:
         """Return the call in full, as its tool will get it, with the buttons that decide about it."""
         question = approval.question
         asker = asker_of(question)
-        await self.toolbox.servers.prepare(asker)
+        await self.toolbox.prepare(asker)
         call = approval.call
         if call is None:
             return Panel(tool_texts.NOTHING_WAITS)

@@ -13,6 +13,7 @@ from agent.providers.scripted import ScriptedProvider
 from agent.tool_policy import PolicyRow
 from bot.budgets.budgets import UNLIMITED, Budget, Budgets
 from bot.budgets.gate import NO_EXTENSIONS, ExtensionRules
+from bot.chat.access.acl import Entries
 from bot.chat.messages import ReceivedMessages
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.python.engine import PythonEngine
@@ -65,6 +66,7 @@ def answering_host(
     alerts: str = "",
     *,
     explains: bool = False,
+    handoff_people: Entries = frozenset(),
 ) -> AnsweringHost:
     """Return a host in a simulated process of its own, on a store that may be an earlier one's."""
     store = store or store_in_memory()
@@ -84,6 +86,7 @@ def answering_host(
         run=run,
         alerts=alerts,
         explains=explains,
+        handoff_people=handoff_people,
     )
     received = host.messages
     messages = RecordedMessages(received.admission, received.turns, received.ledger, received.clock)

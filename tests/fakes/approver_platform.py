@@ -21,7 +21,7 @@ class NoAnswer(CogencyError):
 class FakeApproverPlatform:
     """`ranks`: of everyone whom it knows. `readers`: who reads the place of the questions. `closed`: who gets no direct
     messages. `shown`: the messages that exist, by their pages, each with its person. `dies`: it sends once more, and
-    then the process is killed. `is_down`: it does not answer.
+    then the process is killed. `is_down`: it does not answer; `unknown_roles`: not about roles.
     """
 
     ranks: dict[str, Authority]
@@ -30,13 +30,16 @@ class FakeApproverPlatform:
     shown: dict[str, tuple[str, Panel]] = field(default_factory=dict[str, tuple[str, Panel]])
     dies: bool = False
     is_down: bool = False
+    unknown_roles: bool = False
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
-    async def candidates(self, rule: Approvers, question: Incoming) -> Sequence[str]:  # noqa: ARG002 -- all are few
+    async def candidates(self, rule: Approvers, question: Incoming) -> Sequence[str]:  # noqa: ARG002 -- one place
+        if rule.role and self.unknown_roles:
+            raise NoAnswer("no such role")
         return [*self.ranks]
 
     async def approver(self, person: str, rule: Approvers, question: Incoming) -> Approver | None:  # noqa: ARG002 -- one place
-        if self.is_down:
+        if self.is_down or (rule.role and self.unknown_roles):
             raise NoAnswer("no answer")
         if person not in self.ranks or (rule.person and rule.person != person):
             return None

@@ -1,5 +1,6 @@
 """A host built as `bot.app` does it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from agent.ports.conversations import Conversations
 from agent.ports.explanations import Explanations
 from agent.ports.feedback import Feedback
 from agent.ports.forgetting import Forgetting
+from agent.ports.handoffs import Handoffs
 from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
 from agent.ports.memory import Facts, Profiles
@@ -44,7 +46,7 @@ from bot.channels.ambient import AmbientService
 from bot.channels.effects import ChannelEffects
 from bot.channels.service import PlaceService
 from bot.chat import conversations
-from bot.chat.access.acl import AccessRules
+from bot.chat.access.acl import AccessRules, Entries
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.access.readers import Readers
 from bot.chat.attachments.reader import Reader
@@ -72,6 +74,9 @@ from bot.forgetting import feature as forgetting_feature
 from bot.forgetting.service import ForgetService
 from bot.forums import feature as forums_feature
 from bot.forums.service import ForumService
+from bot.handoff import feature as handoff_feature
+from bot.handoff.people import HandoffPeople
+from bot.handoff.service import HandoffService
 from bot.knowledge import feature as knowledge_feature
 from bot.knowledge.service import KnowledgeService
 from bot.memory import feature as memory
@@ -147,6 +152,8 @@ class Stored(Protocol):
     @property
     def forgetting(self) -> Forgetting: ...
     @property
+    def handoffs(self) -> Handoffs: ...
+    @property
     def preferences(self) -> Preferences: ...
     @property
     def spending(self) -> Spending: ...
@@ -175,6 +182,27 @@ class ServedHost(Host):
     approvers: ApproverService
     extensions: ExtensionService
     forums: ForumService
+    handoff: HandoffService
+
+
+def handoff_on(
+    store: Stored,
+    connections: PlatformConnections,
+    clock: Clock,
+    wake: Callable[[], None],
+    operates: Callable[[str], bool],
+    people: Entries = frozenset(),
+) -> HandoffService:
+    return HandoffService(
+        handoffs=store.handoffs,
+        people=HandoffPeople(store.preferences, store.approvals, connections.approvers, people),
+        jobs=store.jobs,
+        written=store.written_turns,
+        schedules=connections.schedules,
+        clock=clock,
+        wake=wake,
+        operates=operates,
+    )
 
 
 def forums_on(store: Stored, connections: PlatformConnections, clock: Clock, access: AccessRules) -> ForumService:
@@ -224,6 +252,7 @@ def host_on(
     models: ModelSwitch | None = None,
     gate: BudgetGate | None = None,
     alerts: str = "",
+    handoff_people: Entries = frozenset(),
 ) -> ServedHost:
     """`model`: selects the overheard messages to answer; None: no message is answered, as with a rehearsal. `models`:
     None is one model that users cannot choose.
@@ -294,8 +323,9 @@ def host_on(
     approvers = ApproverService(
         store.approvals, store.jobs, store.audit, toolbox, clock, turns.wake, connections.approvers
     )
+    handoff = handoff_on(store, connections, clock, turns.wake, operates, handoff_people)
     tools = ToolsService(
-        ApprovalService(toolbox, policy, clock, turns.wake, approvers, [extensions]),
+        ApprovalService(toolbox, policy, clock, turns.wake, approvers, [extensions, handoff]),
         questions or QuestionService(store.open_questions, clock),
         asked or UserQuestions(store.asked_questions, policy.consents, clock, turns.wake),
         sign_ins,
@@ -342,6 +372,7 @@ def host_on(
         ),
         *forgetting_feature.bound_commands(forgetting),
         *forums_feature.bound_commands(forums),
+        *handoff_feature.bound_commands(handoff),
         *knowledge_feature.bound_commands(knowledge),
         *memory.bound_commands(memories, PolicyService(store.facts, clock, audiences, operates)),
         *model_feature.bound_commands(model_service),
@@ -367,6 +398,7 @@ def host_on(
         approvers=approvers,
         forums=forums,
         extensions=extensions,
+        handoff=handoff,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,

@@ -24,7 +24,7 @@ from bot.budgets.budgets import UNLIMITED, Budget, BudgetAllowances, Budgets, Mo
 from bot.budgets.gate import NO_EXTENSIONS, BudgetGate, ExtensionRules
 from bot.budgets.report import FooterStyle
 from bot.channels.effects import ChannelEffects
-from bot.chat.access.acl import AccessRules
+from bot.chat.access.acl import AccessRules, Entries
 from bot.chat.access.admission import AdmissionRules
 from bot.chat.attachments.handed_over import text_of_model
 from bot.chat.attachments.read_again import ReadAgainTool
@@ -36,6 +36,8 @@ from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.explanations.notes import WhyNote
 from bot.forgetting.notices import EditedNotice
 from bot.forums.notes import SolvedNote
+from bot.handoff import feature as handoff_feature
+from bot.handoff.ask_a_human import handoff_tools
 from bot.memory.notices import WithheldNotice
 from bot.python.chart_tool import ChartTool
 from bot.python.conversation_files import ConversationFiles
@@ -54,7 +56,7 @@ from bot.webhooks.config import Hook
 from bot.webhooks.dispatcher import event_kinds
 from store.databases.database import LocalNotifier
 from tests.fakes.fixed_config import WORDED
-from tests.fakes.hosts import ServedHost, ambient_on, connections_of, forums_on, host_on, patient_reader
+from tests.fakes.hosts import ServedHost, ambient_on, connections_of, forums_on, handoff_on, host_on, patient_reader
 from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory
 
@@ -89,6 +91,7 @@ def turns_host(
     hooks: Mapping[str, Hook] = NO_HOOKS,
     acts: ActSettings | None = None,
     explains: bool = False,
+    handoff_people: Entries = frozenset(),
 ) -> ServedHost:
     """Return a host in a simulated process of its own, on a store that may be shared or taken over. Answer with
     `host.turns.serving()`.
@@ -114,7 +117,8 @@ def turns_host(
     if code is not None:
         files = ConversationFiles(store.conversations, reader, connections.files_now, store.saved_files)
         core += [PythonTool(code, files, RunLimits()), ChartTool(code)]
-    sources: list[ToolSource] = [FixedTools(tuple(tools)), connections]
+    handoff = handoff_on(store, connections, clock, lambda: turns.wake(), operators.__contains__, handoff_people)  # noqa: PLW0108 -- made below
+    sources: list[ToolSource] = [FixedTools(tuple(tools)), connections, handoff_tools(handoff)]
     if acts is not None:
         sources.append(tools_of(service_on(store, connections.hands, clock, acts)))
     toolbox = Toolbox(core, sources, policy)
@@ -150,6 +154,7 @@ def turns_host(
                 ambient.feature,
                 Feature(name="webhooks", kinds=event_kinds(hooks)),
                 Feature(name="forums", notes=[SolvedNote(forums_on(store, connections, clock, access))]),
+                handoff_feature.feature_of(handoff),
                 Feature(name="explanations", notes=[WhyNote()] if explains else []),
             ]
         ),
@@ -179,4 +184,5 @@ def turns_host(
         model=judge or model,
         gate=gate,
         alerts=alerts,
+        handoff_people=handoff_people,
     )

@@ -25,6 +25,8 @@ KNOWLEDGE: Final = "knowledge"
 ACT: Final = "act"
 WEBHOOKS: Final = "webhooks"
 SOLVED: Final = "solved"
+HUMAN: Final = "human"
+MANAGERS: Final = "managers"  # In the rule about people who take over: the channel's managers
 
 
 def name_at(source: str, choice: str = PLACE) -> str:

@@ -47,6 +47,10 @@ class ReplyAction(StrEnum):
     """Show its asker what the reply was drawn from."""
     SOLVED = "solved"
     """Mark the forum post in which the reply stands as solved."""
+    HUMAN = "human"
+    """Ask a human to take the conversation over."""
+    HAND_BACK = "hand_back"
+    """Hand the conversation back to the bot."""
 
 
 # Below a reply that waits for a person: they have no use after it.
@@ -55,8 +59,12 @@ WAITING_OFFERS: Final = frozenset({ReplyAction.DECIDE, ReplyAction.ANSWER})
 SCHEDULING: Final = frozenset({ReplyAction.CHANGE, ReplyAction.CANCEL})
 # Below a notice that a schedule lapses.
 LAPSING: Final = frozenset({ReplyAction.KEEP, ReplyAction.END})
+# Below a notice that a person has taken the conversation over.
+TAKEN_OVER: Final = frozenset({ReplyAction.HAND_BACK})
 # Below a reminder's words: no model produced them, so there is nothing to judge or to repeat.
 REMINDER_OFFERS: Final = frozenset({ReplyAction.DELETE})
+# All that a reminder or a notice can have.
+OF_REMINDERS: Final = REMINDER_OFFERS | LAPSING | TAKEN_OVER
 # The buttons that change what a line of the reply reports, with all that have no use after them.
 PRESSED_ONCE: Final[Mapping[ReplyAction, frozenset[ReplyAction]]] = {
     ReplyAction.UNDO: frozenset({ReplyAction.UNDO}),

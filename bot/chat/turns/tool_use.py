@@ -115,7 +115,7 @@ class ToolUse:
             allows = partial(_is_no_question, allows)
         asker = asker_of(claim.incoming)
         try:
-            await self.toolbox.servers.prepare(asker)
+            await self.toolbox.prepare(asker)
             if claim.progress and self._lacks(claim, asker):
                 await self.toolbox.servers.settle(SETTLE_S)
         except asyncio.CancelledError:

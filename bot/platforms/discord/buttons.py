@@ -43,6 +43,8 @@ _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.NUMBERS: {"label": reply_texts.NUMBERS_BUTTON},
     ReplyAction.WHY: {"label": reply_texts.WHY_BUTTON},
     ReplyAction.SOLVED: {"label": reply_texts.SOLVED_BUTTON},
+    ReplyAction.HUMAN: {"label": reply_texts.HUMAN_BUTTON},
+    ReplyAction.HAND_BACK: {"label": reply_texts.HAND_BACK_BUTTON},
 }
 
 _OF_CONVERSATION: Final = frozenset({ReplyAction.STOP, ReplyAction.CONTINUE})

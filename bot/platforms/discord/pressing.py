@@ -227,7 +227,15 @@ class Pressing:
                     await self._use_command(interaction, button, ended=False)
                 case ReplyAction.UNDO | ReplyAction.CANCEL | ReplyAction.KEEP | ReplyAction.END:
                     await self._take_back(interaction, button)
-                case ReplyAction.CHANGE | ReplyAction.CODE | ReplyAction.NUMBERS | ReplyAction.WHY | ReplyAction.SOLVED:
+                case (
+                    ReplyAction.CHANGE
+                    | ReplyAction.CODE
+                    | ReplyAction.NUMBERS
+                    | ReplyAction.WHY
+                    | ReplyAction.SOLVED
+                    | ReplyAction.HUMAN
+                    | ReplyAction.HAND_BACK
+                ):
                     await self._use_command(interaction, button)
                 case _:
                     assert_never(button.offer)

@@ -77,7 +77,7 @@ class DiscordSurface:
         self._connection = connection
         self._asked = incoming
         self._address = decode_address(incoming.reply_to)
-        if incoming.kind is TurnKind.NOTICE:
+        if incoming.kind in {TurnKind.NOTICE, TurnKind.HANDOFF}:
             self._address = replace(self._address, scheduled=ScheduleKind.REMINDER)
         self._token = Token(self._address.application, self._address.token)
         self._token_ended = False  # Discord has rejected the token, whatever our clock says
@@ -96,7 +96,7 @@ class DiscordSurface:
             # The first edit comes soon; then the rate of the channel limits edits. No user watches long work.
             edit_interval_s=reply_surface.WORK_EDIT_S if works else 0.25,
             announce_final=False,
-            offers=reply_surface.REMINDER_OFFERS | reply_surface.LAPSING if reminds else offers,
+            offers=reply_surface.OF_REMINDERS if reminds else offers,
             notes=True,
             step_lines=reply_surface.WORK_STEPS if works else 0,
             reader=reply_surface.MarkdownReader.LOOSE,

@@ -428,7 +428,15 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
             send_ephemeral(caller, text=await host.feedback.press_note(request.offer, reply, person))
             text = platforms_texts.AFTER_PRESS[request.offer](page.text)
             _remove_offers(caller, page, PRESSED_ONCE[request.offer], text)
-        case ReplyAction.CHANGE | ReplyAction.CODE | ReplyAction.NUMBERS | ReplyAction.WHY | ReplyAction.SOLVED:
+        case (
+            ReplyAction.CHANGE
+            | ReplyAction.CODE
+            | ReplyAction.NUMBERS
+            | ReplyAction.WHY
+            | ReplyAction.SOLVED
+            | ReplyAction.HUMAN
+            | ReplyAction.HAND_BACK
+        ):
             await _use_command(caller, page, request.offer, await _reply_of(caller, page))
         case _:
             assert_never(request.offer)

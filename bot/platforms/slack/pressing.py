@@ -88,7 +88,15 @@ class ReplyPresses:
                 await self._delete(click, clicked_at)
             case ReplyAction.UNDO | ReplyAction.CANCEL | ReplyAction.KEEP | ReplyAction.END:
                 await self._take_back(click, clicked_at, body)
-            case ReplyAction.CHANGE | ReplyAction.CODE | ReplyAction.NUMBERS | ReplyAction.WHY | ReplyAction.SOLVED:
+            case (
+                ReplyAction.CHANGE
+                | ReplyAction.CODE
+                | ReplyAction.NUMBERS
+                | ReplyAction.WHY
+                | ReplyAction.SOLVED
+                | ReplyAction.HUMAN
+                | ReplyAction.HAND_BACK
+            ):
                 if (reply := await self._find_reply(click)) is None:
                     await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
                 else:

@@ -35,6 +35,8 @@ _LABELS: Final = {
     ReplyAction.NUMBERS: reply_texts.NUMBERS_BUTTON,
     ReplyAction.WHY: reply_texts.WHY_BUTTON,
     ReplyAction.SOLVED: reply_texts.SOLVED_BUTTON,
+    ReplyAction.HUMAN: reply_texts.HUMAN_BUTTON,
+    ReplyAction.HAND_BACK: reply_texts.HAND_BACK_BUTTON,
     ReplyAction.DECIDE: platforms_texts.DECIDE_BUTTON,
     ReplyAction.ANSWER: reply_texts.ANSWER_BUTTON,
 }
@@ -54,6 +56,8 @@ _BUTTONS: Final = (
     ReplyAction.NUMBERS,
     ReplyAction.WHY,
     ReplyAction.SOLVED,
+    ReplyAction.HUMAN,
+    ReplyAction.HAND_BACK,
 )
 
 

@@ -20,8 +20,7 @@ from bot.chat.reply.question_marks import Mark, QuestionMark
 from bot.chat.reply.split import pages
 from bot.chat.reply.surface import (
     ELSEWHERE_OFFERS,
-    LAPSING,
-    REMINDER_OFFERS,
+    OF_REMINDERS,
     WAITING_OFFERS,
     WORK_EDIT_S,
     WORK_STEPS,
@@ -179,7 +178,7 @@ class SlackSurface:
         self._streaming = self._may_stream()
         self._limits = STREAM_LIMITS if self._streaming else LIMITS
         if to.scheduled == ScheduleKind.REMINDER:
-            self._limits = replace(LIMITS, offers=REMINDER_OFFERS | LAPSING)
+            self._limits = replace(LIMITS, offers=OF_REMINDERS)
         if to.scheduled == ScheduleKind.WORK:
             self._limits = WORK_LIMITS
         if moved:
@@ -618,7 +617,7 @@ class SlackSurfaces:
 
     def __call__(self, incoming: Incoming) -> Surface:
         to = decode_reply_to(incoming.reply_to)
-        if incoming.kind is TurnKind.NOTICE:
+        if incoming.kind in {TurnKind.NOTICE, TurnKind.HANDOFF}:
             to = replace(to, scheduled=ScheduleKind.REMINDER)
         waiting = partial(waiting_panel, self._host.commands, incoming, WINDOW_FIELDS)
         if to.private:

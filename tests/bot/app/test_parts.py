@@ -8,12 +8,13 @@ import agent.tools
 from agent.toolbox.tool_search import RESERVED
 from bot.app.parts import BUILT_IN
 from bot.chat.attachments import read_again
+from bot.handoff import ask_a_human
 from bot.platforms.slack import search_slack
 
 FOLDER = Path(agent.tools.__path__[0])
 TOOLBOX = Path(agent.toolbox.__path__[0])  # what calls and finds tools has names of its own
-# Tools outside of the tools' folder, because they need the file reader or Slack.
-ELSEWHERE = (Path(read_again.__file__), Path(search_slack.__file__))
+# Tools outside of the tools' folder, because they need the file reader, Slack or people.
+ELSEWHERE = (Path(read_again.__file__), Path(search_slack.__file__), Path(ask_a_human.__file__))
 
 
 def test_the_names_that_no_tool_may_have_are_those_of_the_built_in_ones() -> None:

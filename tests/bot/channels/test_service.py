@@ -84,7 +84,7 @@ def test_what_is_asked_is_read_from_its_words(words: str, request_: object) -> N
 @pytest.mark.parametrize("rule", rules.CHANNEL_RULES, ids=lambda rule: rule.name)
 @pytest.mark.parametrize("words", ["off", "Off."])
 def test_off_ends_what_was_chosen_unless_the_rule_gives_it_a_meaning(rule: ChannelRule, words: str) -> None:
-    meant = OFF if rule.read is switch_value or rule in (rules.ACTING, rules.SOLVED) else ""
+    meant = OFF if rule.read is switch_value or rule in (rules.ACTING, rules.PEOPLE_WHO_HELP, rules.SOLVED) else ""
     assert read_place_request(f"{rule.name} {words}") == ChangePlace(rule, meant)
 
 

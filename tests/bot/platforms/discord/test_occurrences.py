@@ -13,7 +13,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.schedules.definitions import NotAllowed, Occurrence, ScheduleKind
 from agent.schedules.port import SchedulePlatform
 from bot.chat.access.acl import AccessRules, parse_entries
-from bot.chat.reply.surface import LAPSING, PageContent, PageKey, PageRefused, ReplyAction
+from bot.chat.reply.surface import OF_REMINDERS, PageContent, PageKey, PageRefused
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
@@ -186,7 +186,7 @@ async def test_a_reminder_is_posted_once_where_its_people_read_and_calls_its_per
         assert "message_reference" not in post
         (sent,) = [call.body for call in fake.calls if "nonce" in call.body]
         assert sent["allowed_mentions"] == {"parse": [], "replied_user": False, "users": [BO]}
-        assert host.platforms.surfaces["discord"](asked).limits.offers == {ReplyAction.DELETE, *LAPSING}
+        assert host.platforms.surfaces["discord"](asked).limits.offers == OF_REMINDERS
 
 
 async def test_words_for_its_person_alone_go_to_their_direct_messages_and_call_nobody() -> None:

@@ -14,7 +14,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.schedules.definitions import NotAllowed, Occurrence, ScheduleKind
 from agent.schedules.port import SchedulePlatform
 from bot.chat.access.acl import AccessRules, parse_entries
-from bot.chat.reply.surface import LAPSING, PageContent, PageKey, ReplyAction
+from bot.chat.reply.surface import OF_REMINDERS, PageContent, PageKey, ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackError
@@ -206,7 +206,7 @@ async def test_a_reminder_is_posted_once_outside_of_threads_and_calls_its_person
 
 async def test_below_a_reminder_there_is_nothing_to_stop_to_judge_or_to_repeat() -> None:
     async with asking() as (_, host, _, platform):
-        for kind, offers in ((ScheduleKind.REMINDER, {ReplyAction.DELETE, *LAPSING}), (ScheduleKind.QUESTION, None)):
+        for kind, offers in ((ScheduleKind.REMINDER, OF_REMINDERS), (ScheduleKind.QUESTION, None)):
             asked = await platform.admit(of(kind=kind))
             assert isinstance(asked, Incoming)
             shown = host.platforms.surfaces[SOURCE](asked).limits.offers
