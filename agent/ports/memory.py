@@ -87,7 +87,7 @@ class Facts(FactWriter, Protocol):
         """
         ...
 
-    async def keep(self, person: str, fact: str, now: datetime) -> bool:
+    async def keep(self, person: str, fact: str, now: datetime, /) -> bool:
         """Store that this valid fact of the person ("" for a policy) still holds; False if it is gone."""
         ...
 
