@@ -406,9 +406,9 @@ def _add_migrate(commands: _Commands) -> None:
 
 
 def _add_backups(commands: _Commands) -> None:
-    backup = commands.add(Subcommand.BACKUP, "back up everything to one file", setup_texts.WORKS_BESIDE)
+    backup = commands.add(Subcommand.BACKUP, "back up the database to one file", setup_texts.WORKS_BESIDE)
     restore = commands.add(Subcommand.RESTORE, "restore a backup", setup_texts.RESTORE_SAYS)
-    copy = commands.add(Subcommand.COPY, "copy everything to another database", setup_texts.COPY_SAYS)
+    copy = commands.add(Subcommand.COPY, "copy all data to another database", setup_texts.COPY_SAYS)
     for command in (backup, restore):
         command.add_argument("file", type=Path, metavar="FILE", help="the backup file")
     copy.add_argument(

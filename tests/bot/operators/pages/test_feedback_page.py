@@ -84,7 +84,7 @@ async def test_the_list_is_filtered_by_state_reason_and_channel() -> None:
     assert await listed(state="all", place="slack:T1:C2") == [2]
     assert await listed(state="all", place="' OR 1", page="0") == []
     assert await shown(store, days="x", state="<b>", reason="no", page="99") == await shown(store)
-    assert "Nothing was shared that fits." in await shown(store, reason="too-long")
+    assert "No shared feedback matches." in await shown(store, reason="too-long")
 
 
 @pytest.mark.slow
