@@ -173,10 +173,11 @@ def charge_claim(connection: sa.Connection, claim: Claim, calls: Sequence[ModelC
 
 
 def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
-    """Store these model calls, or else those saved in the progress, before the claimed turn loses its progress."""
+    """Store these model calls, or else those saved in the progress, before the claimed turn loses its progress and
+    `charged`.
+    """
     if calls:
         charge_claim(connection, claim, calls, now)
-        connection.execute(_SET_CHARGED, {"charged_turn": claim.turn, "calls": 0})
     else:
         settle(connection, turn.c.id == claim.turn, now)
 

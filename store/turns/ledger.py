@@ -152,7 +152,9 @@ def accept(
     values = row_mapping.new_turn(incoming, state, None if terms is None else terms.now) | turn_queue.round_parameters(
         incoming
     )
-    asking = answering.question_answered_by(connection, incoming) if answers is None and state == WAITING else answers
+    # Nothing waits for an answer in a conversation that begins with this message.
+    may_answer = answers is None and state == WAITING and known.audience is not None
+    asking = answering.question_answered_by(connection, incoming) if may_answer else answers
     turn_id = row_id(connection.execute(_NEW_TURN, values | {"answers": asking}))
     question = _message(incoming, indexed, audience) | {
         "turn": turn_id,
@@ -215,7 +217,7 @@ def save(
     named = NamedInProgress.read(progress or "")
     if not _all_exist(connection, message, joining.quoted_messages(connection, named)):
         model_calls.settle_claim(connection, claim, progress_calls(progress or ""), claim.incoming.time)
-        _write(connection, claim, row_mapping.restarted(claim.epoch + 1))
+        _write(connection, claim, row_mapping.restarted(claim.epoch + 1) | {"charged": 0})
         drop_workspace(connection, claim.turn)
         connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
         budget_days.drop_pauses(connection, budget_pause.c.turn == claim.turn)
@@ -255,7 +257,7 @@ def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: Ind
 def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> Incoming:
     """End the turn; returns its message, in the conversation where the turn now is."""
     model_calls.settle_claim(connection, claim, closing.calls, now)
-    _write(connection, claim, row_mapping.ending(closing, now))
+    _write(connection, claim, row_mapping.ending(closing, now) | {"charged": 0})
     if claim.epoch > 1:  # a killed process may have left questions, and a turn that waited has a pause
         budget_days.drop_pauses(connection, budget_pause.c.turn == claim.turn)
         connection.execute(sa.delete(open_question).where(open_question.c.turn == claim.turn))
