@@ -130,6 +130,7 @@ async def _cost(
             environment = servers.environment(folder) | {f"COGENCY_{limit}": "0" for limit in _UNLIMITED}
             environment |= {"COGENCY_EMBEDDINGS": "off"}  # an extra, which embeds each message in the background
             environment |= {"COGENCY_DATABASE_URL": url} if url else {}
+            asking = _Asking(servers)  # its channels are there before the bot, which learns of them as it connects
             process = await asyncio.create_subprocess_exec(
                 sys.executable, *command(count), cwd=name, env=environment, stderr=subprocess.DEVNULL
             )
@@ -141,14 +142,13 @@ async def _cost(
 
             try:
                 await until(servers.connected, START_S)
-                return await _measured(servers, rounds, used)
+                return await _measured(asking, rounds, used)
             finally:
                 process.kill()
                 await process.wait()
 
 
-async def _measured(servers: Town, rounds: int, used: Callable[[], Awaitable[Used]]) -> Cost:
-    asking = _Asking(servers)
+async def _measured(asking: "_Asking", rounds: int, used: Callable[[], Awaitable[Used]]) -> Cost:
     await asking.rounds(WARM_UP)
     await asyncio.sleep(CALM_S)
     began = await used()
