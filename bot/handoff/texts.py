@@ -5,7 +5,7 @@ from agent.handoffs import HandoffOutcome, HandoffState
 # For the model
 
 TOOL = (
-    "Offer the person to ask a human of this place, if you cannot settle their matter or they want a human. They get a "
+    "Offer to ask a human here, if you cannot solve the person's problem or they want a human. They get a "
     "button below your answer; nothing is sent before they press it."
 )
 TOOL_REASON = "Why a human is needed, in a few words."
@@ -14,7 +14,7 @@ OFFERED_BEFORE = "You have offered that already."
 ASKED_ALREADY = "People have been asked already, and nobody has taken over yet. Tell the person that."
 TAKEN_ALREADY = "{name} has taken over this conversation. Tell the person that."
 NOBODY_HERE = "no people are set up here to take over; tell the person that you cannot reach anyone"
-NOBODY_WAITS = "no person waits for this answer who could ask a human"
+NOBODY_WAITS = "nobody is waiting for this answer, so nobody can ask a human"
 
 # Below an answer
 
@@ -83,7 +83,7 @@ SUMMARY_LINES = {
 REQUEST_HOW = "Only the first of you can take it. After that, I answer there only if someone mentions me."
 REQUEST_HOW_PRIVATE = "Only one of you needs to take it."
 TAKE_BUTTON = "Take it"
-REMINDER = "Reminder: {asker} still waits for a human, and nobody has taken over yet."
+REMINDER = "Reminder: {asker} is still waiting for a human, and nobody has taken over yet."
 
 # Taking and handing back
 
@@ -122,7 +122,7 @@ NOTICE_TAKEN = (
     "{taker} has taken over. I answer here only if someone mentions me, until the conversation is handed back to me."
 )
 NOTICE_TAKEN_PRIVATE = "{taker} has taken over your request, and will write to you."
-NOTICE_REMINDED = "Nobody has taken over yet. I reminded the people whom I asked."
+NOTICE_REMINDED = "Nobody has taken over yet. I reminded the people I asked."
 NOTICE_RETURNED = "This conversation was handed back to me. Mention me to ask me something."
 NOTICE_RETURNED_PRIVATE = "{taker} is done with your request."
 NOTICE_EXPIRED = "Nobody has taken over, so I closed the request for a human. You can ask again."

@@ -274,7 +274,7 @@ async def test_where_nobody_takes_over_people_are_reminded_and_the_asker_is_told
         question, _, _ = await here.asked()
         here.world.clock.ahead_s += REMIND_AFTER.total_seconds() + 60
         await here.posted(question, texts.NOTICE_REMINDED)
-        assert any("still waits for a human" in page.whole for page in here.world.direct(Who.OTHER))
+        assert any("is still waiting for a human" in page.whole for page in here.world.direct(Who.OTHER))
 
 
 async def test_in_a_channel_that_chose_nobody_there_is_no_button_and_the_command_says_why(

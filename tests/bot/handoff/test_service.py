@@ -286,12 +286,12 @@ async def test_people_are_reminded_once_and_the_asker_is_told_also_if_that_fails
     await desk.asked()
     desk.places.is_down = True
     await desk.later(REMIND_AFTER)
-    assert desk.shown_to(BOB).count("still waits for a human") == 1
+    assert desk.shown_to(BOB).count("is still waiting for a human") == 1
     desk.places.is_down = False
     await desk.later(AGAIN)
     assert await desk.notices() == [texts.NOTICE_REMINDED]
     await desk.later(timedelta(days=1))
-    assert desk.shown_to(BOB).count("still waits for a human") == 1
+    assert desk.shown_to(BOB).count("is still waiting for a human") == 1
 
 
 async def test_a_request_that_nobody_takes_ends_and_its_asker_is_told() -> None:
