@@ -101,6 +101,7 @@ STOPPED_UNPRICED: Final = (
 )
 STOPPED_BY_USER: Final = "Interrupted. The report contains what was finished; {left} were not asked."
 SPENT: Final = "{spent} spent"
+COST_NOT_STORED: Final = "The cost and the result of this run were not stored. {reason}"
 NO_REASON: Final = "no reason given"
 NO_CANNED_ANSWER: Final = "no answer is defined for these arguments"
 DID_NOT_RUN: Final = "it was denied, or was not valid"

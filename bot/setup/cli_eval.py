@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.errors import SettingsError
+from agent.errors import SettingsError, StoreError
 from agent.machine import CLOCK
 from bot.api.tokens import DailyBudget
 from bot.app.settings import Settings
-from bot.chat.exit_codes import Exit
+from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.output import complain, write_out
 from bot.chat.texts.formatting import counted
 from bot.evals import texts as eval_texts
@@ -56,7 +56,7 @@ class EvalOptions:
 async def _eval(settings: Settings, **given: Any) -> Exit:  # noqa: ANN401 -- the fields of EvalOptions
     from bot.evals.report import stored_run  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.evals.starter import starter_text  # noqa: PLC0415 -- a settings error is reported before it loads
-    from bot.setup.operator_models import store_run  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator_models import create_database, store_run  # noqa: PLC0415 -- a settings error is reported before it loads
 
     options = EvalOptions(**given)
     if (new := options.write_starter) is not None:
@@ -71,9 +71,13 @@ async def _eval(settings: Settings, **given: Any) -> Exit:  # noqa: ANN401 -- th
         write_out(sys.stdout, f"{_checked(exam)}\n")
         return Exit.OK
     exam = _chosen(exam, options)
+    await create_database(settings)  # a database that cannot be used is reported before anything is spent
     with _interrupts() as (interrupted, received):
-        sitting = await _sit(settings, exam, options, interrupted)
+        sitting, unstored = await _sit(settings, exam, options, interrupted)
     _write_reports(sitting, options)
+    if unstored is not None:
+        complain(f"cogency eval: {eval_texts.COST_NOT_STORED.format(reason=unstored)}")
+        return exit_code(unstored)
     await store_run(settings, stored_run(sitting, CLOCK.now(), answers=options.store_answers))
     if signal.SIGTERM in received:
         return Exit.TERMINATED
@@ -100,8 +104,12 @@ def _chosen(exam: "Exam", options: EvalOptions) -> "Exam":
     )
 
 
-async def _sit(settings: Settings, exam: "Exam", options: EvalOptions, interrupted: asyncio.Event) -> "Sitting":
-    """Ask all questions, and store the costs. Raises SettingsError and StoreError."""
+async def _sit(
+    settings: Settings, exam: "Exam", options: EvalOptions, interrupted: asyncio.Event
+) -> "tuple[Sitting, StoreError | None]":
+    """Ask all questions, and store the costs. Returns also why these could not be stored: what was paid for is reported
+    all the same. Raises SettingsError and StoreError.
+    """
     from bot.app.evaluation import open_eval_bots  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.evals.report import announcement, progress_line  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.evals.running import EvalBudget, Runner, RunResult, Sitting, planned  # noqa: PLC0415 -- a settings error is reported before it loads
@@ -128,12 +136,16 @@ async def _sit(settings: Settings, exam: "Exam", options: EvalOptions, interrupt
 
         limits = EvalBudget(options.budget.money, options.budget.tokens)
         runner = Runner(bots.ask, bots.judge, bots.spent, bots.unpriced, limits, parallel, show)
+        unstored: StoreError | None = None
         try:
             results = await runner.run(runs, interrupted)
         finally:
-            await charge(settings, f"terminal:{user_name()}", KIND, [*bots.paid_calls(), *runner.judge_calls])
+            try:
+                await charge(settings, f"terminal:{user_name()}", KIND, [*bots.paid_calls(), *runner.judge_calls])
+            except StoreError as error:
+                unstored = error
         stopped, sentence = runner.stopped
-        return Sitting(
+        sitting = Sitting(
             exam=exam,
             models=bots.models,
             repeat=exam.repeat,
@@ -145,6 +157,7 @@ async def _sit(settings: Settings, exam: "Exam", options: EvalOptions, interrupt
             stopped=stopped,
             sentence=sentence,
         )
+        return sitting, unstored
 
 
 def _write_reports(sitting: "Sitting", options: EvalOptions) -> None:

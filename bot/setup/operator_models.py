@@ -31,19 +31,19 @@ async def charge(settings: Settings, person: str, kind: str, calls: Sequence[Mod
     """Store the cost of an operator's own model calls. Works while the bot runs. Raises StoreError."""
     if not calls:
         return
-    await _create_database(settings)
+    await create_database(settings)
     async with open_spending(settings.storage.url) as spending:
         await spending.charge(person, kind, calls, CLOCK.now())
 
 
 async def store_run(settings: Settings, run: EvalRun) -> None:
     """Store the result of `cogency eval`. Works while the bot runs. Raises StoreError."""
-    await _create_database(settings)
+    await create_database(settings)
     async with open_eval_runs(settings.storage.url) as runs:
         await runs.add(run)
 
 
-async def _create_database(settings: Settings) -> None:
+async def create_database(settings: Settings) -> None:
     """Create the database if there is none. Raises StoreError."""
     try:
         store = await open_store(settings.storage.url)
@@ -110,13 +110,13 @@ class Checking:
         """
         if not self.endpoint.offers_forms(self.choice.model):
             return UNCHECKED
-        await _create_database(settings)
+        await create_database(settings)
         async with open_preferences(settings.storage.url) as preferences:
             return await store_passed(preferences, self.endpoint, self.choice.model, passed)
 
     async def keep_all(self, settings: Settings, check: ModelCheck) -> None:
         """Store what the whole check found. Raises StoreError."""
-        await _create_database(settings)
+        await create_database(settings)
         async with open_preferences(settings.storage.url) as preferences:
             await store_check(preferences, check)
 

@@ -246,6 +246,36 @@ async def test_models_are_compared_and_judged_by_another_whose_cost_is_shown(tmp
     assert spent == {"openai:m-kind": 1, "openai:m-rude": 1, "openai:m-judge": 2}, "the operator's bill has it all"
 
 
+async def test_a_database_that_cannot_be_used_is_reported_before_anything_is_spent(tmp_path: Path) -> None:
+    (tmp_path / "exam.yaml").write_text("questions: [{name: one, ask: Hello, expect: {contains: hi}}]")
+    (tmp_path / "bot.db").write_text("This is no database. " * 500)
+    async with ModelServer(lambda _: [head(), text("Hi!"), DONE]) as server:
+        settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": server.url, **BY_WORDS}
+        code, printed, complained = await cogency(tmp_path, "eval", "exam.yaml", **settings)
+    assert (code, printed, complained.count("\n")) == (Exit.UNAVAILABLE, "", 1)
+    assert not [request for request in server.requests if request.method == "POST"]
+
+
+async def test_answers_are_reported_also_if_what_they_cost_cannot_be_stored(tmp_path: Path) -> None:
+    (tmp_path / "exam.yaml").write_text("questions: [{name: one, ask: Hello, expect: {contains: hi}}]")
+
+    def answer(request: Request) -> Reply:
+        if request.method == "GET":
+            return whole(404, {})
+        (tmp_path / "bot.db").write_text("This is no database any more. " * 500)
+        return [head(), text("Hi!"), DONE]
+
+    async with ModelServer(answer) as server:
+        settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": server.url, **BY_WORDS}
+        code, printed, complained = await cogency(tmp_path, "eval", "exam.yaml", "--junit", "report.xml", **settings)
+    assert code == Exit.UNAVAILABLE
+    assert "[1/1]  passed  one" in printed
+    assert "The threshold of 100 % was reached." in printed
+    assert complained.startswith("cogency eval: The cost and the result of this run were not stored. ")
+    (suite,) = ET.fromstring((tmp_path / "report.xml").read_text()).findall("testsuite")  # noqa: S314 -- our own
+    assert suite.get("tests") == "1"
+
+
 def start(tmp_path: Path, temporary: Path, *arguments: str) -> ReadyProcess:
     """Start a command whose output goes into the files `out` and `err`."""
     environment = {
