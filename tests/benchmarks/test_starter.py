@@ -49,7 +49,7 @@ async def test_the_first_model_of_a_server_is_asked_beside_the_rehearsal_and_get
     assert names_in(tmp_path) == [".env", "report.json"], "the database was its own"
 
 
-async def test_a_question_without_a_complete_answer_is_named_and_fails_the_command(
+async def test_questions_without_a_complete_answer_are_named_and_the_command_fails_if_there_is_no_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def is_down(request: Request) -> Reply:
@@ -61,6 +61,20 @@ async def test_a_question_without_a_complete_answer_is_named_and_fails_the_comma
     printed = capsys.readouterr().out
     assert "no answer: needs-no-tool (openai:tiny-1b): there is no complete answer" in printed
     assert "| openai:tiny-1b | 0/1 | 0/1 | 0/2 |" in printed
+
+
+async def test_a_model_that_answers_some_questions_has_been_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def knows_minutes(request: Request) -> Reply:
+        knows = request.method == "GET" or "How many minutes" in request.body.decode()
+        return says_120(request) if knows else whole(400, {"error": {"message": "out of memory"}})
+
+    async with ModelServer(knows_minutes) as server:
+        assert await ran(*TWO, around=environment(tmp_path, OPENAI_BASE_URL=server.url)) == 0
+    printed = capsys.readouterr().out
+    assert "no answer: does-not-store-a-password (openai:tiny-1b): " in printed
+    assert "| openai:tiny-1b | 1/1 | 0/1 | 1/2 |" in printed
 
 
 @pytest.mark.parametrize(
