@@ -51,7 +51,19 @@ from agent.ports.clock import Clock
 from agent.ports.model import Provider
 from agent.ports.tools import Tool, ToolEffect
 from agent.progress import Progress, decode, encode
-from agent.providers.catalog import AZURE, ENDPOINTS, Endpoint, Mode, azure_at, missing_needs, vertex_at
+from agent.providers.catalog import (
+    AZURE,
+    BEDROCK,
+    ENDPOINTS,
+    Endpoint,
+    Mode,
+    azure_at,
+    bedrock_in,
+    is_aws_region,
+    missing_needs,
+    region_of_arn,
+    vertex_at,
+)
 from agent.providers.credentials import Key
 from agent.providers.faults import RetryPolicy
 from agent.providers.identities import IdentitySettings, identity
@@ -425,11 +437,15 @@ def _open_in_cloud(
     if address and not address.startswith(("http://", "https://")):
         raise SettingsError(texts.NO_ADDRESS.format(what=_format_value(address)))
     values[endpoint.url_setting] = address
+    region = region_of_arn(name) or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or ""
+    values["AWS_REGION"] = region if is_aws_region(region) else ""
     key = api_key or environ.get(endpoint.key_setting) or None
     if missing := missing_needs(endpoint, values, has_key=key is not None):
         raise SettingsError(texts.CLOUD_SETTING_MISSING.format(name=missing[0], model=f"{endpoint.name}:{name}"))
     if endpoint.name == AZURE.name:
         endpoint = azure_at(address, environ.get("AZURE_OPENAI_API_VERSION", ""))
+    elif endpoint.name == BEDROCK.name:
+        endpoint = bedrock_in(region, address)
     else:
         project, location = environ.get("GOOGLE_CLOUD_PROJECT", ""), environ.get("GOOGLE_CLOUD_LOCATION", "")
         endpoint = vertex_at(project, location, address)

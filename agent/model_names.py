@@ -10,5 +10,12 @@ def model_behind(provider: str, model: str) -> str:
     """Return the model that a name stands for: "gpt-6.1-terra" of "chat/gpt-6.1-terra" at Azure, else the name.
 
     Deployments of Azure have names of their own; without a model, the deployment is taken to have its model's name.
+    An ARN of Amazon Bedrock ends with the id of its model or profile.
     """
-    return (model.partition("/")[2] if provider == "azure" else "") or model
+    match provider:
+        case "azure":
+            return model.partition("/")[2] or model
+        case "bedrock":
+            return model.rpartition("/")[2] or model
+        case _:
+            return model

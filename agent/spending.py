@@ -48,6 +48,7 @@ _VENDORS: Final = {
     "openrouter": "openrouter",
     "azure": "azure",
     "vertex": "google",
+    "bedrock": "aws",
 }
 
 _MONTH: Final = re.compile(r"\d{4}", re.ASCII)

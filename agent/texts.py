@@ -218,7 +218,11 @@ BEDROCK_KEY_REFUSED = (
     "Amazon Bedrock refused the API key ({status}). Check AWS_BEARER_TOKEN_BEDROCK, and that the key belongs to the "
     "region {region}."
 )
-BEDROCK_QUOTA = "The quotas of the account are in the Service Quotas console of AWS, under Amazon Bedrock."
+BEDROCK_ON_LIMIT = "The quotas of the account are in the Service Quotas console of AWS, under Amazon Bedrock."
+AWS_EXTRA_MISSING = (
+    "Without AWS_BEARER_TOKEN_BEDROCK, the bot signs requests to Amazon Bedrock with AWS credentials. This needs the "
+    "extra 'bedrock', which is not installed. Run {command}, or set the key."
+)
 AWS_NO_CREDENTIALS = (
     "There are no AWS credentials. Set AWS_BEARER_TOKEN_BEDROCK, set AWS_PROFILE, set AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY, or give this machine a role."

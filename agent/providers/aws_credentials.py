@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final, Protocol
 
 from agent import texts
@@ -20,6 +21,8 @@ from agent.providers.credentials import FETCH_TIMEOUT_S, FRESH_S, CredentialsUna
 from agent.providers.faults import Fault
 
 SERVICE: Final = "bedrock"
+# For a program that uses the library. The bot names the command for its installation when it opens the model.
+PIP_COMMAND: Final = "pip install 'cogency-bot[bedrock]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,8 @@ class AwsCredentials:
 
     def _sign(self, request: OutgoingRequest) -> dict[str, str]:
         """Return the headers of the signature. Blocks. Raises CredentialsUnavailable."""
+        if find_spec("botocore") is None:
+            raise CredentialsUnavailable(texts.AWS_EXTRA_MISSING.format(command=PIP_COMMAND))
         keys = self._current()
         # A proxy may change other headers on the way.
         covered = {name: value for name, value in request.headers.items() if name.lower() == "content-type"}

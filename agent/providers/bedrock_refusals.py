@@ -19,6 +19,11 @@ _IS_PROFILE: Final = re.compile(r"(?:[a-z]{2,6}|us-gov)\.[a-z0-9]{1,40}\.|arn:")
 MAX_READ_CHARS: Final = 2_000
 
 
+def geography_of(region: str) -> str:
+    """Return what the names of inference profiles in a region of AWS begin with ("us" of "us-east-1")."""
+    return next((name for begin, name in _GEOGRAPHIES if region.startswith(begin)), "global")
+
+
 @dataclass(frozen=True, slots=True)
 class BedrockRefusal:
     """A refused request. `code`: the exception; `signed`: whether it was signed, and had no API key."""
@@ -49,8 +54,7 @@ def bedrock_sentence(refusal: BedrockRefusal) -> str | None:
 def _of_model(refusal: BedrockRefusal) -> str | None:
     mentions = refusal.mentions
     if mentions("on-demand throughput"):
-        geography = next((name for begin, name in _GEOGRAPHIES if refusal.region.startswith(begin)), "global")
-        profile = "" if _IS_PROFILE.match(refusal.model) else f"{geography}.{refusal.model}"
+        profile = "" if _IS_PROFILE.match(refusal.model) else f"{geography_of(refusal.region)}.{refusal.model}"
         example = texts.BEDROCK_PROFILE_EXAMPLE.format(profile=profile) if profile else ""
         return texts.BEDROCK_NEEDS_PROFILE.format(model=refusal.model, example=example)
     if mentions("use case details", "ftuformnotfilled"):

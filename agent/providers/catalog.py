@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from agent import texts
 from agent.model_names import deployment_of, model_behind
+from agent.providers.converse_models import traits_of
 
 GEMINI_PATH = "/v1beta"  # Of the two versions of the API, the one that knows all model names
 _GOOGLE = "https://generativelanguage.googleapis.com"
@@ -150,10 +151,6 @@ class Endpoint:
         moved = replace(self, base_url=base_url, key_required=False)
         return moved if moved.widen or not moved.is_local else replace(moved, widen=WIDEN_ANY)
 
-    def in_region(self, region: str) -> "Endpoint":
-        """Return Amazon Bedrock in another region, at its public address there."""
-        return replace(self, region=region, base_url=bedrock_address(region))
-
     def url(self, path: str, model: str) -> str:
         """Return the URL for a path of this service, such as "/chat/completions"."""
         if not self.api_version:
@@ -175,6 +172,8 @@ class Endpoint:
 
     def offers_forms(self, model: str) -> bool:
         """Return whether the form of the model's tools can be chosen: by Chat Completions, and Converse of Bedrock."""
+        if self.name == "bedrock":
+            return traits_of(model).tools
         return not self.speaks_responses(model) and self.name not in _OTHER_PROTOCOLS
 
     def stops_at_sequences(self, model: str) -> bool:
@@ -325,7 +324,9 @@ BEDROCK = Endpoint(
     key_page="https://console.aws.amazon.com/bedrock/home#/api-keys",
     path="",
     region=_US_EAST_1,
-    on_limit=texts.BEDROCK_QUOTA,
+    identity="bedrock",
+    needs=("AWS_REGION",),
+    on_limit=texts.BEDROCK_ON_LIMIT,
 )
 
 _REFUSED = frozenset({401, 403})
@@ -395,7 +396,7 @@ VERTEX = Endpoint(
 )
 
 _ALL = (
-    *(OPENAI, ANTHROPIC, GEMINI, AZURE, VERTEX, OLLAMA, LLAMACPP, VLLM, LMSTUDIO, OPENROUTER, MISTRAL, XAI),
+    *(OPENAI, ANTHROPIC, GEMINI, AZURE, VERTEX, BEDROCK, OLLAMA, LLAMACPP, VLLM, LMSTUDIO, OPENROUTER, MISTRAL, XAI),
     *(REALTIME, LIVE),
 )
 ENDPOINTS = {endpoint.name: endpoint for endpoint in _ALL}
@@ -448,6 +449,17 @@ def vertex_at(project: str = "", location: str = "", address: str = "") -> Endpo
     if project:
         base_url = f"{base_url}/projects/{quote(project.strip(), safe='')}/locations/{quote(location, safe='')}"
     return replace(VERTEX, base_url=base_url)
+
+
+def bedrock_in(region: str, address: str = "") -> Endpoint:
+    """Return Amazon Bedrock in a region of AWS. A text that is no region's name leaves it open.
+
+    `address` replaces the public address of the region.
+    """
+    if not is_aws_region(region):
+        return replace(BEDROCK, region="")
+    endpoint = replace(BEDROCK, region=region, base_url=bedrock_address(region))
+    return endpoint.at(address) if address else endpoint
 
 
 def missing_needs(endpoint: Endpoint, values: Mapping[str, str], *, has_key: bool) -> list[str]:

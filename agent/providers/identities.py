@@ -17,10 +17,11 @@ from typing import Any, Final
 from agent import texts
 from agent.certificates import sentence_of
 from agent.ports.clock import Clock
+from agent.providers.aws_credentials import AwsCredentials, AwsIdentity
 from agent.providers.catalog import AZURE_DOMAINS, GOOGLE_DOMAINS, Endpoint, is_below
 from agent.providers.credentials import CredentialsUnavailable, Key, Token, TokenCredentials
 
-MODULES: Final = {"azure": "azure.identity", "vertex": "google.auth"}
+MODULES: Final = {"azure": "azure.identity", "vertex": "google.auth", "bedrock": "botocore"}
 
 # The errors of Microsoft Entra ID (https://learn.microsoft.com/entra/identity-platform/reference-error-codes).
 _ENTRA_CODE: Final = re.compile(r"AADSTS\d{4,9}")
@@ -43,13 +44,14 @@ class IdentitySettings:
     """What settings say of the identity; the libraries find the rest.
 
     `tenant`, `client` and `secret`: an application of Microsoft Entra ID; the client alone is a managed identity.
-    `credentials_file`: of Google Cloud.
+    `credentials_file`: of Google Cloud. `aws`: of Amazon Web Services.
     """
 
     tenant: str = ""
     client: str = ""
     secret: str = field(default="", repr=False)
     credentials_file: str = ""
+    aws: AwsIdentity = field(default_factory=AwsIdentity)
 
 
 def is_installed(extra: str) -> bool:
@@ -67,6 +69,8 @@ def identity(endpoint: Endpoint, settings: IdentitySettings, clock: Clock) -> Ke
             return _tokens(endpoint, AZURE_DOMAINS, texts.AZURE_HOST_UNKNOWN, lambda: _entra(endpoint, settings), clock)
         case "vertex":
             return _tokens(endpoint, GOOGLE_DOMAINS, texts.VERTEX_HOST_UNKNOWN, lambda: _google(settings, clock), clock)
+        case "bedrock":
+            return AwsCredentials(settings.aws, endpoint.region, clock)
         case _:
             return None
 

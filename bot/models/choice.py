@@ -18,12 +18,23 @@ from agent.errors import ProviderUnavailable, SettingsError
 from agent.ports.clock import Clock
 from agent.ports.model import Provider
 from agent.providers import identities
-from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, VERTEX, Endpoint, ToolsForm
+from agent.providers.catalog import (
+    ANTHROPIC,
+    BEDROCK,
+    ENDPOINTS,
+    GEMINI,
+    LIVE,
+    OPENAI,
+    REALTIME,
+    VERTEX,
+    Endpoint,
+    ToolsForm,
+)
 from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import INIT, NOTICE, RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 from agent.spending import context_window
-from agent.texts import ASK_OPERATOR, AZURE_EXTRA_MISSING, VERTEX_EXTRA_MISSING
+from agent.texts import ASK_OPERATOR, AWS_EXTRA_MISSING, AZURE_EXTRA_MISSING, VERTEX_EXTRA_MISSING
 from bot.models import texts as models_texts
 from bot.models.forms import CheckedForms
 from bot.models.settings import ModelSettings
@@ -39,7 +50,11 @@ log = logging.getLogger(__name__)
 DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
 
 # Names of models in a cloud, for an error message.
-CLOUD_EXAMPLES: Final = {"azure": "my-deployment/gpt-6.1-terra", "vertex": DEFAULT_MODELS["gemini"]}
+CLOUD_EXAMPLES: Final = {
+    "azure": "my-deployment/gpt-6.1-terra",
+    "vertex": DEFAULT_MODELS["gemini"],
+    "bedrock": "us.anthropic.claude-sonnet-5-5",
+}
 
 # The vendor of a model by the start of its name, for an error message about a missing provider.
 FAMILIES = {
@@ -49,6 +64,8 @@ FAMILIES = {
     "grok": "xai",
     "mistral": "mistral",
     "llama": "ollama",
+    # Ids of Amazon Bedrock, and ARNs.
+    **dict.fromkeys(("arn", "us.", "eu.", "global.", "amazon.", "anthropic.", "meta."), "bedrock"),
 }
 
 # A server on this machine accepts a connection at once; without one, the start should not be delayed.
@@ -305,7 +322,7 @@ def open_model(
     return open_with_keys(choice.endpoint, choice.model, ring, world, settings.mode, form, credentials=credentials)
 
 
-_EXTRA_MISSING: Final = {"azure": AZURE_EXTRA_MISSING, "vertex": VERTEX_EXTRA_MISSING}
+_EXTRA_MISSING: Final = {"azure": AZURE_EXTRA_MISSING, "vertex": VERTEX_EXTRA_MISSING, "bedrock": AWS_EXTRA_MISSING}
 
 
 def named_choice(
@@ -333,7 +350,9 @@ def named_choice(
     if not model:
         example = {**DEFAULT_MODELS, **CLOUD_EXAMPLES}.get(provider, "llama3.2")
         raise SettingsError(models_texts.NO_MODEL_NAMED.format(setting=setting, provider=provider, example=example))
-    endpoint, key = settings.endpoint(provider), settings.key(provider)
+    endpoint, key = settings.endpoint(provider, model), settings.key(provider)
+    if provider == BEDROCK.name and settings.region and not endpoint.region:
+        raise SettingsError(models_texts.NOT_A_REGION.format(setting=settings.region_setting))
     if missing := settings.missing(endpoint):
         raise SettingsError(
             models_texts.KEY_MISSING.format(key=missing[0], setting=setting, provider=provider, colon=colon)
@@ -363,4 +382,4 @@ async def _listens(endpoint: Endpoint) -> bool:
 
 
 # They offer neither embeddings nor transcription in OpenAI's form at their addresses.
-WITHOUT_SERVICES: Final = frozenset({ANTHROPIC.name, GEMINI.name, LIVE.name, REALTIME.name, VERTEX.name})
+WITHOUT_SERVICES: Final = frozenset({ANTHROPIC.name, GEMINI.name, LIVE.name, REALTIME.name, VERTEX.name, BEDROCK.name})

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.ports.clock import Clock
+from agent.providers.aws_credentials import AwsIdentity
 from agent.providers.catalog import (
     AZURE,
     AZURE_DOMAINS,
+    BEDROCK,
     ENDPOINTS,
     GOOGLE_DOMAINS,
     VERTEX,
@@ -16,7 +18,9 @@ from agent.providers.catalog import (
     Mode,
     ToolsForm,
     azure_at,
+    bedrock_in,
     missing_needs,
+    region_of_arn,
     vertex_at,
 )
 from agent.providers.credentials import Key
@@ -232,6 +236,65 @@ class ModelSettings:
         section=Section.KEYS,
         description="The API key for Google Gemini. Separate several keys with commas.",
     )
+    bedrock_api_key: Secret | None = secret_setting(
+        "AWS_BEARER_TOKEN_BEDROCK",
+        parsers.keys,
+        section=Section.KEYS,
+        description=(
+            "The API key for Amazon Bedrock. Separate several keys with commas. Without it, the bot signs requests "
+            "with AWS credentials (docs/bedrock.md)."
+        ),
+    )
+    aws_region: str = setting(
+        "AWS_REGION",
+        parsers.text,
+        "",
+        section=Section.KEYS,
+        description="The AWS region whose models in Amazon Bedrock answer. Default: AWS_DEFAULT_REGION.",
+        example="us-east-1",
+    )
+    aws_default_region: str = setting(
+        "AWS_DEFAULT_REGION",
+        parsers.text,
+        "",
+        section=Section.KEYS,
+        description="The AWS region if AWS_REGION is not set.",
+        example="us-east-1",
+    )
+    aws_profile: str = setting(
+        "AWS_PROFILE",
+        parsers.text,
+        "",
+        section=Section.KEYS,
+        description="The profile in AWS's configuration files whose credentials sign requests to Amazon Bedrock.",
+        example="cogency",
+    )
+    aws_access_key_id: Secret | None = secret_setting(
+        "AWS_ACCESS_KEY_ID",
+        section=Section.KEYS,
+        description="The ID of the AWS access key that signs requests to Amazon Bedrock.",
+    )
+    aws_secret_access_key: Secret | None = secret_setting(
+        "AWS_SECRET_ACCESS_KEY",
+        section=Section.KEYS,
+        description="The secret of the access key in AWS_ACCESS_KEY_ID.",
+    )
+    aws_session_token: Secret | None = secret_setting(
+        "AWS_SESSION_TOKEN",
+        section=Section.KEYS,
+        description="The session token, if the access key in AWS_ACCESS_KEY_ID is temporary.",
+    )
+    bedrock_base_url: str = setting(
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        parsers.web_address,
+        "",
+        section=Section.KEYS,
+        description=(
+            "The address of Amazon Bedrock, such as that of a VPC endpoint. Default: the public address in AWS_REGION."
+        ),
+        example="https://vpce-0123456789abcdef0-abcdefgh.bedrock-runtime.us-east-1.vpce.amazonaws.com",
+        sensitivity=Sensitivity(keys=("AWS_BEARER_TOKEN_BEDROCK",)),
+    )
     openrouter_api_key: Secret | None = secret_setting(
         "OPENROUTER_API_KEY",
         parsers.keys,
@@ -402,8 +465,18 @@ class ModelSettings:
         sensitivity=Sensitivity(keys=("VERTEX_API_KEY",), own=GOOGLE_DOMAINS),
     )
 
-    def endpoint(self, name: str) -> Endpoint:
-        """Return the service of that name, at the configured address."""
+    @property
+    def region(self) -> str:
+        """The region of AWS."""
+        return self.aws_region or self.aws_default_region
+
+    @property
+    def region_setting(self) -> str:
+        """The setting that names the region of AWS."""
+        return "AWS_DEFAULT_REGION" if self.aws_default_region and not self.aws_region else "AWS_REGION"
+
+    def endpoint(self, name: str, model: str = "") -> Endpoint:
+        """Return the service of that name, at the configured address. The ARN of a `model` of AWS names its region."""
         addresses = {
             "openai": self.openai_base_url,
             "anthropic": self.anthropic_base_url,
@@ -415,6 +488,8 @@ class ModelSettings:
             "openai-realtime": self.openai_base_url,
             "gemini-live": self.gemini_base_url,
         }
+        if name == BEDROCK.name:
+            return bedrock_in(region_of_arn(model) or self.region, self.bedrock_base_url)
         if name == AZURE.name:
             return azure_at(self.azure_endpoint, self.azure_api_version)
         if name == VERTEX.name:
@@ -431,6 +506,7 @@ class ModelSettings:
             "gemini": self.gemini_api_key,
             "azure": self.azure_api_key,
             "vertex": self.vertex_api_key,
+            "bedrock": self.bedrock_api_key,
             "openrouter": self.openrouter_api_key,
             "mistral": self.mistral_api_key,
             "xai": self.xai_api_key,
@@ -441,7 +517,11 @@ class ModelSettings:
 
     def missing(self, endpoint: Endpoint) -> list[str]:
         """Return the settings that the service still needs, without which its address is not known."""
-        values = {"AZURE_OPENAI_ENDPOINT": self.azure_endpoint, "GOOGLE_CLOUD_PROJECT": self.google_project}
+        values = {
+            "AZURE_OPENAI_ENDPOINT": self.azure_endpoint,
+            "GOOGLE_CLOUD_PROJECT": self.google_project,
+            "AWS_REGION": endpoint.region,
+        }
         return missing_needs(endpoint, values, has_key=self.key(endpoint.name) is not None)
 
     def credentials(self, endpoint: Endpoint, key: Secret | None, clock: Clock) -> Key:
@@ -451,5 +531,15 @@ class ModelSettings:
         if not endpoint.identity:
             return None
         secret = self.azure_client_secret.reveal() if self.azure_client_secret else ""
-        given = IdentitySettings(self.azure_tenant, self.azure_client, secret, self.google_credentials)
+        given = IdentitySettings(
+            self.azure_tenant, self.azure_client, secret, self.google_credentials, self.aws_identity
+        )
         return identity(endpoint, given, clock)
+
+    @property
+    def aws_identity(self) -> AwsIdentity:
+        keys = (self.aws_access_key_id, self.aws_secret_access_key, self.aws_session_token)
+        access_key_id, secret_access_key, session_token = (key.reveal() if key else "" for key in keys)
+        if not (access_key_id and secret_access_key):
+            return AwsIdentity(self.aws_profile)
+        return AwsIdentity(self.aws_profile, access_key_id, secret_access_key, session_token)

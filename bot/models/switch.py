@@ -163,7 +163,9 @@ class ModelSwitch:
     async def sized_provider_for(
         self, person: str, channel: str, chosen: str = "", place: PlaceModels = EVERY_MODEL
     ) -> Provider:
-        """The same; a model at the operator's own server knows how large its context is, if the server says so."""
+        """The same; a model at the operator's own server knows how large its context is, if the server says so, and one
+        of a cloud, which has models of all sizes, if the table of prices does.
+        """
         choice = self.choice_for(person, channel, chosen, place)
         provider, now = self._open(choice), self._clock.monotonic()
         is_due = now >= self._sized_until.get(choice.name, -inf)
@@ -171,7 +173,7 @@ class ModelSwitch:
             is_due
             and isinstance(provider, SizedProvider)
             and choice.endpoint is not None
-            and choice.endpoint.is_self_hosted
+            and (choice.endpoint.is_self_hosted or choice.endpoint.identity)
         ):
             self._sized_until[choice.name] = now + SIZE_HOLDS_S
             size = await context_size(choice.endpoint, choice.model, choice.key, SIZE_TIMEOUT_S)

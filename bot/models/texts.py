@@ -119,6 +119,7 @@ NO_MODEL_NAMED = "{setting} does not contain a model. Write it as in {provider}:
 KEY_MISSING = (
     "{key} is missing. {setting} is set to {provider}{colon}…, which needs it. Set it in the environment or in .env."
 )
+NOT_A_REGION = "{setting} must be a region of AWS, as in us-east-1."
 NO_VERTEX_MODEL = (
     "{setting} is set to a model of Vertex AI that the bot cannot use. Use a Gemini or Claude model, as in "
     "vertex:gemini-3.8-flash."

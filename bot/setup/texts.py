@@ -351,6 +351,13 @@ INIT_VERTEX_KEY = "{key} (press Enter to use the credentials of this machine): "
 INIT_VERTEX_PROJECT = "ID of the Google Cloud project"
 INIT_VERTEX_LOCATION = "Location of the models"
 INIT_VERTEX_MODEL = "Model, as in gemini-3.8-flash or claude-sonnet-5-5"
+INIT_BEDROCK_ABOUT = "Claude, Nova, Llama and other models in your AWS account"
+INIT_BEDROCK = (
+    "Amazon Bedrock accepts an API key, which you can create at {page}, or the AWS credentials of this machine."
+)
+INIT_BEDROCK_KEY = "{key} (press Enter to use the AWS credentials of this machine): "
+INIT_BEDROCK_REGION = "AWS region of the models, as in us-east-1"
+INIT_BEDROCK_MODEL = "ID of the model or of its inference profile"
 INIT_SERVER_ADDRESS = "Address of the server"
 INIT_SERVER_KEY = "{key} (press Enter if the server needs none): "
 INIT_SERVER_SENDS = "{key} is set, and this server would receive it. Continue (y or n)?"

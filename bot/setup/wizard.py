@@ -25,7 +25,8 @@ from urllib.parse import quote
 
 from agent.errors import CogencyError, ProviderError, Refused, SettingsError
 from agent.machine import place_of
-from agent.providers.catalog import ENDPOINTS, Endpoint
+from agent.providers.bedrock_refusals import geography_of
+from agent.providers.catalog import ENDPOINTS, Endpoint, is_aws_region
 from bot.app.from_settings import http_address
 from bot.app.http_settings import HTTP, HTTP_ADDRESS
 from bot.app.network_settings import HERE, NO_PROXY
@@ -34,6 +35,7 @@ from bot.app.storage_settings import DATABASE_URL
 from bot.budgets.settings import in_dollars
 from bot.chat.findings import Finding, Level, finding_lines, healthy
 from bot.chat.output import write_out
+from bot.models import texts as models_texts
 from bot.models.choice import DEFAULT_MODELS, models_of
 from bot.platforms.discord import options as discord
 from bot.settings.installation import typed_command
@@ -270,6 +272,23 @@ def _vertex(talk: Dialogue, draft: _Draft) -> list[str]:
     return ["COGENCY_MODEL", "VERTEX_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"]
 
 
+def _bedrock(talk: Dialogue, draft: _Draft) -> list[str]:
+    """Ask for a region of AWS, a key, and a model of Amazon Bedrock; return the settings that were typed."""
+    talk.say(setup_texts.INIT_BEDROCK.format(page=ENDPOINTS["bedrock"].key_page))
+    _optional_secret(talk, draft, "AWS_BEARER_TOKEN_BEDROCK", setup_texts.INIT_BEDROCK_KEY)
+    before = draft.value("AWS_REGION") or draft.value("AWS_DEFAULT_REGION")
+    while not is_aws_region(region := talk.ask(setup_texts.INIT_BEDROCK_REGION, before).strip()):
+        talk.say(models_texts.NOT_A_REGION.format(setting="AWS_REGION"))
+    if region != before:
+        draft.changes["AWS_REGION"] = region
+    model = talk.ask(setup_texts.INIT_BEDROCK_MODEL, f"{geography_of(region)}.{_BEDROCK_MODEL}").strip()
+    draft.changes["COGENCY_MODEL"] = f"bedrock:{model}"
+    return ["COGENCY_MODEL", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK"]
+
+
+_BEDROCK_MODEL: Final = "anthropic.claude-sonnet-5-5"
+
+
 @dataclass(frozen=True, slots=True)
 class _Cloud:
     """`about`: what the list of models says of it."""
@@ -281,6 +300,7 @@ class _Cloud:
 _CLOUDS: Final[Mapping[str, _Cloud]] = {
     "azure": _Cloud(setup_texts.INIT_AZURE_ABOUT, _azure),
     "vertex": _Cloud(setup_texts.INIT_VERTEX_ABOUT, _vertex),
+    "bedrock": _Cloud(setup_texts.INIT_BEDROCK_ABOUT, _bedrock),
 }
 
 

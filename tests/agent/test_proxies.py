@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
+from agent.messages import Message, Role
+from agent.ports.model import TokensArrived
+from agent.providers.factory import ProviderWorld
 from agent.providers.http_client import Http, proxy_for
 from agent.providers.socket_session import Socket
+from tests.contracts.model_world import Says
+from tests.fakes.bedrock_service import ConverseWire, bedrock_at
+from tests.fakes.clock import FakeClock
 from tests.fakes.company_network import company_network
+from tests.fakes.http_world import http_world
 from tests.fakes.model_server import ModelServer, whole
 from tests.patience import PATIENCE_S
 
@@ -60,3 +67,18 @@ async def test_requests_and_sockets_to_models_go_through_the_proxy_and_trust_its
             assert await socket.receive() == "hello"
             await socket.close()
             assert proxy.asked == ["model.test:443", "socket.test:443"]
+
+
+async def test_a_signed_request_is_accepted_behind_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy's connections escape nothing that the signature covers."""
+    async with http_world(ConverseWire(), bedrock_at) as world:
+        world.plan(Says(("Hi",)))
+        host = world.server.url.removeprefix("http://").partition("/")[0]
+        async with company_network(tmp_path, {"bedrock.test": host}) as proxy, asyncio.timeout(PATIENCE_S):
+            monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy.address}")
+            monkeypatch.setenv("SSL_CERT_FILE", str(proxy.authority))
+            line = ProviderWorld(FakeClock(), lambda: 0.0)
+            async with aclosing(bedrock_at("https://bedrock.test", line)) as provider:
+                events = [event async for event in provider.stream([Message(Role.USER, "Hello")])]
+            assert TokensArrived("Hi") in events
+            assert proxy.asked == ["bedrock.test:443"]

@@ -8,7 +8,7 @@ import pytest
 from agent.errors import FailureReason, KeyTrouble
 from agent.providers.aws_credentials import AwsCredentials, AwsIdentity
 from agent.providers.bedrock_refusals import error_type
-from agent.providers.catalog import BEDROCK, bedrock_address, is_aws_region, region_of_arn
+from agent.providers.catalog import bedrock_address, bedrock_in, is_aws_region, region_of_arn
 from agent.providers.credentials import Key
 from agent.providers.factory import ProviderWorld
 from agent.providers.faults import Fault, FaultKind, provider_error
@@ -23,7 +23,7 @@ SIGNED = AwsCredentials(AwsIdentity(), "eu-west-1", FakeClock())
 
 def refused(status: int, kind: str, message: str, *, model: str = CLAUDE, key: Key = SIGNED) -> FailureReason:
     """Return what is said about a refusal that the service sends."""
-    endpoint = BEDROCK.in_region("eu-west-1")
+    endpoint = bedrock_in("eu-west-1")
     served = ServedModel(endpoint, model, key, ProviderWorld(FakeClock(), lambda: 0.0))
     headers = {"x-amzn-errortype": f"{kind}:http://internal.amazon.com/coral/com.amazon.bedrock/"} if kind else {}
     fault = served.refusal(status, headers, json.dumps({"message": message}).encode())

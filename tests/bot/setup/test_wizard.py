@@ -1,12 +1,14 @@
 """The set-up dialogue: what it asks, tries and writes; everything else in the file stays."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SettingsError
+from agent.messages import Usage
 from agent.providers.catalog import ENDPOINTS
 from bot.app.from_settings import http_address
 from bot.app.settings import load_settings
@@ -15,10 +17,11 @@ from bot.setup.services import Services
 from bot.setup.wizard import set_up, set_up_from, with_changes, wrapped, write
 from bot.webhooks.presets import presets
 from bot.webhooks.settings import hooks_of
+from tests.fakes.bedrock_service import API_KEY, ConverseWire
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.model_server import DONE, ModelServer, Reply, Request, event, head, text, whole
+from tests.fakes.model_server import CHUNKED, DONE, ModelServer, Reply, Request, event, framed, head, text, whole
 from tests.fakes.service_managers import ServiceManagers
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
@@ -185,7 +188,7 @@ async def test_what_cannot_be_meant_is_asked_again_and_what_was_pasted_need_not_
             ("anyway", "n"), ("SLACK_APP_TOKEN", ""), ("SLACK_BOT_TOKEN", BOT_TOKEN), ("Start it now", "n"),
         )  # fmt: skip
         assert not await set_up(person, dotenv, environ)
-    assert "99 is not on the list. Enter a number from 1 to 8." in person.heard
+    assert "99 is not on the list. Enter a number from 1 to 9." in person.heard
     assert "Please answer y or n." in person.heard
     assert "This one starts with xapp-" in person.heard
     assert "Nothing was pasted." in person.heard
@@ -494,3 +497,32 @@ def test_lines_fit_and_addresses_stay_whole() -> None:
     assert address in lines
     assert lines[lines.index("") + 2].startswith("    "), "it goes on below its text"
     assert wrapped("A question? [the usual]: ", 60).endswith(": ")
+
+
+async def test_a_region_a_key_and_a_model_of_amazon_bedrock_are_asked_for_and_tried(tmp_path: Path) -> None:
+    dotenv, wire = tmp_path / ".env", ConverseWire(None)
+    said = [wire.text("yes"), *wire.end(Usage(), halted=False)]
+    stream = [head(content_type=wire.content_type, extra=CHUNKED), *(framed(cast("bytes", one)) for one in said)]
+
+    async with ModelServer(lambda request: wire.other(request) or [*stream, framed(b"")]) as server:
+        environ = {
+            "OLLAMA_BASE_URL": "http://127.0.0.1:1",
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": server.url.removesuffix("/v1"),
+        }
+        person = Person(
+            ("Enter a number", "8"), ("AWS_BEARER_TOKEN_BEDROCK", "wrong"), ("AWS region", "Ireland"),
+            ("AWS region", "eu-west-1"), ("ID of the model", "amazon.nova-pro-v1:0"), ("anyway", "n"),
+            ("Enter a number", "8"), ("AWS_BEARER_TOKEN_BEDROCK", API_KEY), ("AWS region", "eu-west-1"),
+            ("2. Slack", "n"),
+        )  # fmt: skip
+        await set_up(person, dotenv, environ)
+    assert not person.answers
+    assert read_dotenv(dotenv) == {
+        "AWS_BEARER_TOKEN_BEDROCK": API_KEY,
+        "AWS_REGION": "eu-west-1",
+        "COGENCY_MODEL": "bedrock:eu.anthropic.claude-sonnet-5-5",
+    }
+    assert "AWS_REGION must be a region of AWS, as in us-east-1." in person.heard
+    assert "Amazon Bedrock refused the API key (403). Check AWS_BEARER_TOKEN_BEDROCK" in person.heard
+    assert wire.models == ["amazon.nova-pro-v1:0", "eu.anthropic.claude-sonnet-5-5"]
+    assert "bedrock:eu.anthropic.claude-sonnet-5-5 answered" in person.heard
