@@ -9,10 +9,11 @@ from typing import Final, TypeAlias
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable
 from agent.messages import Message, Role
 from agent.ports.model import ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
-from agent.providers.catalog import ANTHROPIC, LIVE, OPENAI, REALTIME
+from agent.providers.catalog import ANTHROPIC, BEDROCK, LIVE, OPENAI, REALTIME
 from agent.providers.factory import (
     ProviderWorld,
     open_chat,
+    open_converse,
     open_gemini,
     open_interactions,
     open_live,
@@ -70,6 +71,12 @@ ANTHROPIC_REFUSALS: Final = (
     Refusal("no", 401, ProviderRefused, 1, type="authentication_error"),
     Refusal("model: x", 404, ProviderRefused, 1, type="not_found_error"),
 )
+AMAZON_REFUSALS: Final = (
+    Refusal("oops", 500, ProviderUnavailable, 3, type="InternalServerException"),
+    Refusal("busy", 503, ProviderUnavailable, 3, type="ServiceUnavailableException"),
+    Refusal("no", 403, ProviderRefused, 1, type="AccessDeniedException"),
+    Refusal("The provided model identifier is invalid.", 400, ProviderRefused, 1, type="ValidationException"),
+)
 GOOGLE_REFUSALS: Final = (
     Refusal("oops", 500, ProviderUnavailable, 3, type="INTERNAL"),
     Refusal("busy", 503, ProviderUnavailable, 3, type="UNAVAILABLE"),
@@ -121,6 +128,12 @@ ANTHROPIC_MESSAGES: Final = Double(
     lambda url, line: open_messages(ANTHROPIC.at(url), "claude-sonnet-5-5", "sk-1", line),
     ANTHROPIC_REFUSALS,
 )
+BEDROCK_CONVERSE: Final = Double(
+    "bedrock",
+    lambda url, line: open_converse(BEDROCK.at(url), "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "key-1", line),
+    AMAZON_REFUSALS,
+    limit="ThrottlingException",
+)
 GEMINI: Final = Double(
     "gemini", lambda url, line: open_gemini(gemini_at(f"{url}/v1beta"), GEMINI_MODEL, "key-1", line), GOOGLE_REFUSALS
 )
@@ -145,7 +158,7 @@ LIVE_SOCKET: Final = Double(
     ),
     meters=False,
 )
-HTTP: Final = (CHAT, RESPONSES, ANTHROPIC_MESSAGES, GEMINI, INTERACTIONS)
+HTTP: Final = (CHAT, RESPONSES, ANTHROPIC_MESSAGES, BEDROCK_CONVERSE, GEMINI, INTERACTIONS)
 ALL: Final = (*HTTP, RESPONSES_SOCKET, REALTIME_SOCKET, LIVE_SOCKET)
 
 
