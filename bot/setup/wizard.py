@@ -121,6 +121,19 @@ def _wrapped_line(line: str, width: int) -> str:
     return "\n".join(lines) + trailing
 
 
+# Settings of clouds, which other programs read in the environment, too, and what a model of the cloud begins with.
+_OF_CLOUDS: Final = {"AWS_": "bedrock:", "AZURE_": "azure:", "GOOGLE_": "vertex:"}
+
+
+def _used_settings(values: Mapping[str, str]) -> list[str]:
+    """Return the names of all settings but those of clouds from which no model is set: an environment may have them for
+    other programs, and their secrets do not belong in our file. Pure.
+    """
+    models = [values.get(name, "").lower() for name in setting_names() if name.startswith("COGENCY_")]
+    unused = [begin for begin, cloud in _OF_CLOUDS.items() if not any(cloud in model for model in models)]
+    return [name for name in setting_names() if not name.startswith(tuple(unused))]
+
+
 @dataclass(slots=True)
 class _Draft:
     """`written`: the present content of `.env`; `environ`: the environment; `changes`: the answers so far."""
@@ -142,8 +155,9 @@ class _Draft:
     @property
     def only_in_environment(self) -> dict[str, str]:
         """What the environment sets and the file does not: a service would not see it."""
-        names = [name for setting in setting_names() for name in (setting, f"{setting}{IN_FILE}")]
         known = {**self.written, **self.changes}
+        used = _used_settings({**self.environ, **known})
+        names = [name for setting in used for name in (setting, f"{setting}{IN_FILE}")]
         values = {name: value for name in names if (value := self.environ.get(name, "").strip()) and name not in known}
         is_ours = set(values.get(NO_PROXY, "").split(",")) <= set(HERE)  # what the command line adds to every proxy
         return {name: value for name, value in values.items() if name != NO_PROXY or not is_ours}
@@ -197,8 +211,10 @@ async def set_up_from(environ: Mapping[str, str], dotenv: Path) -> tuple[list[Fi
     """Try and write what the environment sets; return the findings and the names written. Nothing is written if a
     finding is a problem, or nothing is set. Raises SettingsError.
     """
-    values = {name: value for name in setting_names() if (value := environ.get(name, "").strip())}
-    draft = _Draft(read_dotenv(dotenv), environ, values)
+    written = read_dotenv(dotenv)
+    used = _used_settings({**written, **environ})
+    values = {name: value for name in used if (value := environ.get(name, "").strip())}
+    draft = _Draft(written, environ, values)
     settings = draft.settings()
     findings = [*await examine_model(settings), *await examine_platforms(settings)]
     if not (values and healthy(findings)):

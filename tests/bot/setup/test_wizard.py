@@ -17,7 +17,7 @@ from bot.setup.services import Services
 from bot.setup.wizard import set_up, set_up_from, with_changes, wrapped, write
 from bot.webhooks.presets import presets
 from bot.webhooks.settings import hooks_of
-from tests.fakes.bedrock_service import API_KEY, ConverseWire
+from tests.fakes.bedrock_service import API_KEY, USER, ConverseWire
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock
@@ -526,3 +526,28 @@ async def test_a_region_a_key_and_a_model_of_amazon_bedrock_are_asked_for_and_tr
     assert "Amazon Bedrock refused the API key (403). Check AWS_BEARER_TOKEN_BEDROCK" in person.heard
     assert wire.models == ["amazon.nova-pro-v1:0", "eu.anthropic.claude-sonnet-5-5"]
     assert "bedrock:eu.anthropic.claude-sonnet-5-5 answered" in person.heard
+
+
+async def test_what_the_environment_sets_for_other_programs_of_a_cloud_is_not_written(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    of_aws = {"AWS_ACCESS_KEY_ID": "AKID1", "AWS_SECRET_ACCESS_KEY": "secret-1", "AWS_REGION": "local"}
+    _, names = await set_up_from({**of_aws, "AZURE_CLIENT_SECRET": "secret-2", "COGENCY_MODEL": "rehearsal"}, dotenv)
+    assert names == ["COGENCY_MODEL"]
+    assert "secret" not in dotenv.read_text()
+
+
+async def test_the_keys_of_a_cloud_are_written_if_a_model_there_is_set(tmp_path: Path) -> None:
+    dotenv, wire = tmp_path / ".env", ConverseWire()
+    said = [wire.text("yes"), *wire.end(Usage(), halted=False)]
+    stream = [head(content_type=wire.content_type, extra=CHUNKED), *(framed(cast("bytes", one)) for one in said)]
+    async with ModelServer(lambda request: wire.other(request) or [*stream, framed(b"")]) as server:
+        environ = {
+            "COGENCY_MODEL": "bedrock:amazon.nova-pro-v1:0",
+            "AWS_REGION": USER.region,
+            "AWS_ACCESS_KEY_ID": USER.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": USER.secret_access_key,
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": server.url.removesuffix("/v1"),
+        }
+        _, names = await set_up_from(environ, dotenv)
+    assert {*names} == {*environ}
+    assert read_dotenv(dotenv) == environ
