@@ -1,4 +1,4 @@
-"""Which entries of the memory their person should look at again: unused and overruled ones. Pure.
+"""Which entries of the memory somebody should look at again: unused and overruled ones. Pure.
 
 Authority, from what the platform reports and never from what a text says
   A policy outranks what people told the bot, unless they had a higher role than its author when they said it.
@@ -8,8 +8,9 @@ Authority, from what the platform reports and never from what a text says
 
 Rules
   An entry is in use while turns show it to a model. Its `used` may be up to MARKED_EVERY older than the last such turn.
-  An entry that its person kept is not offered again before UNUSED is over, whatever speaks against it.
-  An entry that is marked as possibly outdated waits for another decision, and is not offered.
+  A person is offered their own entries, and the managers of a place its policies.
+  An entry that was kept is not offered again before UNUSED is over, whatever speaks against it.
+  A person's entry that is marked as possibly outdated waits for another decision, and is not offered.
 """
 
 from collections.abc import Iterable, Sequence
@@ -58,14 +59,15 @@ def due_reviews(
 ) -> list[Review]:
     """Return up to `limit` reviews that are due: overruled entries first, then those that were unused for longest.
 
-    `items`: a person's valid entries; `policies`: the valid ones of the places where these may be shown.
+    `items`: a person's valid entries, or the policies of a place; `policies`: the valid ones of the places where these
+    may be shown.
     """
     doubted_by = {item.id for item in items if isinstance(item, Fact)}
     open_items = [
         item
         for item in items
         if (item.kept is None or now - item.kept >= UNUSED)
-        and (isinstance(item, ProfileEntry) or item.doubted_by not in doubted_by)
+        and (isinstance(item, ProfileEntry) or not item.person or item.doubted_by not in doubted_by)
     ]
     overruled = list[Review]()
     newest_first = sorted(policies, key=written, reverse=True)
@@ -89,7 +91,9 @@ def _overruling(item: Remembered, policies: Sequence[Fact]) -> Fact | None:
 
 
 def _overrules(policy: Fact, fact: Fact) -> bool:
-    if policy.timestamp <= fact.timestamp or policy.authority < fact.authority or not _applies(policy, fact):
+    # A policy binds, also those who have the role of its author. Another policy gives way to a higher role alone.
+    has_authority = policy.authority > fact.authority or (bool(fact.person) and policy.authority == fact.authority)
+    if policy.timestamp <= fact.timestamp or not has_authority or not _applies(policy, fact):
         return False
     has_key = same_key(policy.key, fact.key)
     # Two sets are compared before two statements: there may be thousands of facts.

@@ -139,6 +139,17 @@ def review_text(count: int, *, numbered: bool) -> str:
     return (memory_texts.TO_REVIEW_BY_NUMBER if numbered else memory_texts.TO_REVIEW).format(count=counted_entries)
 
 
+def why_reviewed(review: Review | None, zone: tzinfo) -> str:
+    """Return why an entry is offered for review, behind its text; "" if it is not."""
+    if review is None:
+        return ""
+    day = review.since.astimezone(zone).date().isoformat()
+    if review.by is None:
+        return memory_texts.NOT_USED.format(day=day)
+    policy = literal(shortened(review.by.text, QUOTE_CHARS)).rstrip(BACKSLASH)
+    return memory_texts.OVERRULED.format(day=day, policy=policy)
+
+
 def full_text(items: Sequence[Remembered]) -> str:
     """Return the notice that an audience holds as many facts as it may; "" where none does."""
     counts = Counter(item.audience for item in items if isinstance(item, Fact))
@@ -174,7 +185,7 @@ def _entry(
     return ShownEntry(
         key_of(item),
         numbers.by_key[key_of(item)],
-        text + _why_reviewed(due, zone),
+        text + why_reviewed(due, zone),
         _source(item, zone),
         may_go_everywhere=in_own_words and not item.everywhere,
         everywhere=item.everywhere,
@@ -183,16 +194,6 @@ def _entry(
         may_settle=bool(doubt),
         may_keep=due is not None,
     )
-
-
-def _why_reviewed(review: Review | None, zone: tzinfo) -> str:
-    if review is None:
-        return ""
-    day = review.since.astimezone(zone).date().isoformat()
-    if review.by is None:
-        return memory_texts.NOT_USED.format(day=day)
-    policy = literal(shortened(review.by.text, QUOTE_CHARS)).rstrip(BACKSLASH)
-    return memory_texts.OVERRULED.format(day=day, policy=policy)
 
 
 def _with_proof(sentence: str, receipt: Receipt) -> str:

@@ -9,15 +9,17 @@ from typing import Final, TypeAlias, assert_never
 from agent.admission_terms import Authority
 from agent.memory.audience import Place, label
 from agent.memory.facts import ConstraintType, Fact, MemoryType
+from agent.memory.review import Review, due_reviews
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefused
 from agent.ports.clock import Clock
 from agent.ports.memory import Facts
 from agent.ports.tools import Asker
 from bot.chat.audiences import flowing
-from bot.chat.panels import Panel
+from bot.chat.panels import Panel, PanelAction, PanelPart
 from bot.chat.texts.formatting import literal, zone_of
 from bot.memory import texts as memory_texts
+from bot.memory.listing import why_reviewed
 
 # The requests of `/policy`, parsed from the words after it; the same on every platform. Pure.
 #
@@ -49,11 +51,18 @@ class RemovePolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepPolicy:
+    """A policy that was offered for review still holds."""
+
+    number: str
+
+
+@dataclass(frozen=True, slots=True)
 class UnclearPolicy:
     sentence: str
 
 
-Request: TypeAlias = ShowPolicies | SetPolicy | RemovePolicy | UnclearPolicy
+Request: TypeAlias = ShowPolicies | SetPolicy | RemovePolicy | KeepPolicy | UnclearPolicy
 
 
 def read_policy_request(words: str) -> Request:
@@ -69,6 +78,8 @@ def read_policy_request(words: str) -> Request:
             return _set(rest)
         case "remove" | "delete" if (number := _NUMBER.fullmatch(rest)) is not None:
             return RemovePolicy(number[1])
+        case "keep" if (number := _NUMBER.fullmatch(rest)) is not None:
+            return KeepPolicy(number[1])
         case _:
             return UnclearPolicy(memory_texts.POLICY_USAGE)
 
@@ -108,6 +119,7 @@ class PolicyService:
       with one sentence. Authority is what the platform reports at this moment, never what a person claims.
       A policy belongs to the place where it is set: to the whole team in a public channel, else to that channel. It is
       removed where it was set. It belongs to no person, and its author's name is not stored.
+      Those who may remove policies are shown which of them may be out of date (`agent.memory.review`).
       Replaced and removed policies stay in the history.
     """
 
@@ -117,6 +129,8 @@ class PolicyService:
     """Returns the labels of the audiences that may be shown at a place."""
     operates: Callable[[str], bool] = lambda _: False
     """Returns whether this person is an operator, whose authority is the highest everywhere."""
+    numbered: bool = False
+    """Whether policies are decided about by their numbers, because there are no buttons."""
 
     async def answer(self, asker: Asker, words: str) -> Panel:
         """Return the answer to `/policy` with these words, for the asker alone. Raises StoreError."""
@@ -128,12 +142,14 @@ class PolicyService:
                 return await self._show(asker, past=past)
             case UnclearPolicy(sentence):
                 return Panel(sentence, refused=True)
-            case SetPolicy() | RemovePolicy() if asker.authority < POLICY_AUTHORITY:
+            case SetPolicy() | RemovePolicy() | KeepPolicy() if asker.authority < POLICY_AUTHORITY:
                 return Panel(NOT_A_MANAGER, refused=True)
             case SetPolicy(name, text, kind):
                 return await self._set(asker, name, text, kind)
             case RemovePolicy(number):
                 return await self._remove(asker, number)
+            case KeepPolicy(number):
+                return await self._keep(asker, number)
             case _:
                 assert_never(request)
 
@@ -144,7 +160,26 @@ class PolicyService:
         heading = memory_texts.POLICY_HISTORY if past else memory_texts.POLICY_HEADING
         if not lines:
             heading = memory_texts.NO_POLICY
-        return Panel("\n\n".join(filter(None, [notice, heading, "\n".join(lines)])))
+        text = "\n\n".join(filter(None, [notice, heading, "\n".join(lines)]))
+        return Panel(text, parts=() if past else self._reviews(asker, policies))
+
+    def _reviews(self, asker: Asker, policies: Sequence[Fact]) -> tuple[PanelPart, ...]:
+        """Return what may be out of date, for those who may remove it here."""
+        if asker.authority < POLICY_AUTHORITY:
+            return ()
+        here = [fact for fact in policies if fact.audience == label(asker.place.audience)]
+        reviews, zone = due_reviews(here, policies, self.clock.now()), zone_of(asker.person.time_zone)
+        if not reviews:
+            return ()
+        heading = memory_texts.POLICIES_TO_REVIEW_BY_NUMBER if self.numbered else memory_texts.POLICIES_TO_REVIEW
+        return (PanelPart(heading), *(self._review(review, zone) for review in reviews))
+
+    def _review(self, review: Review, zone: tzinfo) -> PanelPart:
+        id_ = review.item.id
+        keep = PanelAction(memory_texts.KEEP, f"keep {id_}")
+        remove = PanelAction(memory_texts.REMOVE, f"remove {id_}", danger=True)
+        text = f"**{id_}** {literal(review.item.text)}{why_reviewed(review, zone)}"
+        return PanelPart(text, () if self.numbered else (keep, remove))
 
     async def _set(self, asker: Asker, name: str, text: str, kind: ConstraintType) -> Panel:
         if has_secret(f"{name}: {text}"):
@@ -166,6 +201,13 @@ class PolicyService:
         if isinstance(outcome, WriteRefused):
             return Panel(str(outcome.why), refused=True)
         return await self._show(asker, memory_texts.POLICY_REMOVED)
+
+    async def _keep(self, asker: Asker, number: str) -> Panel:
+        here = [fact for fact in await self._all(asker) if fact.audience == label(asker.place.audience)]
+        known = any(fact.id == number and fact.is_valid for fact in here)
+        if not (known and await self.facts.keep("", number, self.clock.now())):
+            return Panel(memory_texts.NO_POLICY_NUMBER.format(number=number), refused=True)
+        return await self._show(asker, memory_texts.POLICY_KEPT)
 
     async def _all(self, asker: Asker) -> list[Fact]:
         return await self.facts.readable("", await self.audiences(asker.place))

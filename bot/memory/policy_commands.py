@@ -18,6 +18,8 @@ POLICY_WORDS = ("list", "history", "set NAME: POLICY", "remove 1")
 
 async def show_policy(service: policies.PolicyService, call: declaration.CommandCall) -> Panel:
     asker = await call.caller.policy_asker()
+    if call.caller.entry_chars is None:
+        service = replace(service, numbered=True)
     panel = await service.answer(asker, call.words)
     sets = not call.words and (asker.authority >= POLICY_AUTHORITY or service.operates(asker.person.id))
     return replace(panel, actions=policy_actions(panel.text) if sets else ())
@@ -98,7 +100,7 @@ POLICY_COMMAND = declaration.Command(
     run=show_policy,
     home=HomeSection(title=memory_texts.HOME_POLICIES, show=_home, long=True),
     suggests={"words": _policy_words},
-    arguments=(declaration.Argument("words", "list, history, set NAME: POLICY, or remove 3"),),
+    arguments=(declaration.Argument("words", "list, history, set NAME: POLICY, remove 3 or keep 3"),),
     scope=declaration.CommandScope.SERVERS,
     forms=(SET_POLICY, REMOVE_POLICY),
     phrases=("show policy", "policies", "show policies"),
@@ -106,6 +108,7 @@ POLICY_COMMAND = declaration.Command(
     examples={
         "set budget: at most 50 EUR": "set a policy; write its name before the colon",
         "remove 3": "remove policy 3",
+        "keep 3": "keep policy 3, which may be out of date",
         "history": "see earlier policies",
     },
 )

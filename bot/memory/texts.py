@@ -41,6 +41,7 @@ KEPT_AND_LEARNED = f"{REMEMBERED}{{facts}}. Learned from your earlier messages: 
 MAY_BE_OUTDATED = " (possibly outdated by entry {number}: “{newer}”)"
 KEEP_BOTH = "Keep both"
 KEEP = "Keep"
+REMOVE = "Remove"
 NOT_USED = " (not used since {day})"
 OVERRULED = " (a newer policy of {day} says otherwise: “{policy}”)"
 TO_REVIEW = "{count} may be out of date. Choose *Keep*, *Correct* or *Delete* for each."
@@ -201,7 +202,8 @@ PROJECT = ("About {what}", "What do you know about my project {what}, and what i
 # What holds for everyone: `/policy`
 
 POLICY_USAGE = (
-    "Write `list`, `history`, `set NAME: POLICY`, as in `set budget: at most 5,000 EUR a month`, or `remove 3`."
+    "Write `list`, `history`, `set NAME: POLICY`, as in `set budget: at most 5,000 EUR a month`, `remove 3`, or "
+    "`keep 3`."
 )
 POLICY_TOO_LONG = "Use up to {limit} characters, and up to {name_limit} before the colon."
 NO_POLICY = "There are no policies here. A manager can add one: `/policy set budget: at most 5,000 EUR a month`."
@@ -211,6 +213,9 @@ NO_POLICY_NUMBER = "There is no policy {number} here. To see the policies, use `
 POLICIES_FULL = "There are already {limit} policies. Remove one first."
 POLICY_SET = "Set."
 POLICY_REPLACED = "Set. It replaces: {replaced}."
+POLICY_KEPT = "Kept. I will not ask about it again for half a year."
+POLICIES_TO_REVIEW = "These may be out of date. Choose *Keep* or *Remove* for each."
+POLICIES_TO_REVIEW_BY_NUMBER = "These may be out of date. For each, use `/policy keep 3` or `/policy remove 3`."
 POLICY_REMOVED = "Removed. `/policy history` still lists it."
 
 

@@ -7,13 +7,15 @@ import hashlib
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+from agent.admission_terms import Authority
 from agent.incoming import Person
-from agent.memory.audience import PersonAudience, Place, label
+from agent.memory.audience import PersonAudience, Place, TeamAudience, label
 from agent.memory.review import UNUSED
+from agent.memory.writing import NewFact
 from agent.messages import Message
 from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider
@@ -231,6 +233,18 @@ async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) ->
     await office.boss.changed("Removed")
     assert REMOVE_POLICY.label not in office.boss.labels
     assert "budget: at most 50 EUR" not in await office.looks(office.ann)
+
+
+async def test_a_manager_is_asked_about_a_policy_that_nobody_used(office: Office) -> None:
+    long_ago = office.slack.clock.now() - UNUSED
+    policy = NewFact("", "budget", "at most 50 EUR", "policy", long_ago, label(TeamAudience(TEAM)))
+    await office.store.facts.write(replace(policy, authority=Authority.ADMIN, is_constraint=True))
+    assert f"budget: at most 50 EUR (not used since {long_ago:%Y-%m-%d})" in await office.looks(office.boss)
+    assert "budget: at most 50 EUR" in await office.looks(office.ann)
+    assert "not used since" not in office.ann.text
+    await office.boss.click(memory_texts.KEEP)
+    await office.boss.changed(memory_texts.POLICY_KEPT)
+    assert "not used since" not in office.boss.text
 
 
 async def test_an_operator_sees_how_the_bot_does_and_lifts_a_budget(office: Office) -> None:

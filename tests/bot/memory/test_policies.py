@@ -10,7 +10,9 @@ from agent.incoming import Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.facts import ConstraintType, MemoryType
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
+from agent.memory.review import UNUSED
 from agent.ports.tools import Asker
+from bot.chat.panels import Panel
 from bot.memory import texts as memory_texts
 from bot.memory.policies import (
     MAX_CHARS,
@@ -41,9 +43,12 @@ class World:
     clock: FakeClock = field(default_factory=lambda: FakeClock(START, auto=False))
 
     async def ask(self, words: str, authority: Authority = Authority.MANAGER, place: Place = TEAM) -> str:
+        return (await self.panel(words, authority, place)).text
+
+    async def panel(self, words: str, authority: Authority = Authority.MANAGER, place: Place = TEAM) -> Panel:
         await self.clock.advance(timedelta(minutes=1).total_seconds())
         asker = Asker(Person("ann", "Ann", "Europe/Berlin"), place, authority=authority)
-        return (await PolicyService(self.store.facts, self.clock).answer(asker, words)).text
+        return await PolicyService(self.store.facts, self.clock).answer(asker, words)
 
     async def listed(self, place: Place = TEAM) -> list[str]:
         text = await self.ask("", Authority.GUEST, place)
@@ -174,3 +179,43 @@ async def test_policies_about_different_things_stand_beside_one_another() -> Non
     assert "$200" in shown
     assert "$300" in shown
     assert "It replaces: The budget for travel is $300" in await world.ask("set The budget for travel is $400")
+
+
+def reviewed(panel: Panel) -> list[str]:
+    return [part.text for part in panel.parts]
+
+
+async def test_managers_are_shown_which_policies_of_their_place_may_be_out_of_date() -> None:
+    world = World()
+    await world.ask("set trips: trips cost at most 500 EUR", place=BOARD)
+    await world.ask("set tea: no tea in the lab")
+    await world.ask("set journeys: trips cost at most 400 EUR")
+    assert reviewed(await world.panel("", place=BOARD)) == [], "one role is above no other"
+    await world.ask("set travel: trips cost at most 300 EUR", Authority.ADMIN)
+    day = f"{START:%Y-%m-%d}"
+    otherwise = f"(a newer policy of {day} says otherwise: “travel: trips cost at most 300 EUR”)"
+    trips = f"**1** trips: trips cost at most 500 EUR {otherwise}"
+    panel = await world.panel("", place=BOARD)
+    assert reviewed(panel) == [memory_texts.POLICIES_TO_REVIEW, trips]
+    assert [action.words for part in panel.parts for action in part.actions] == ["keep 1", "remove 1"]
+    assert reviewed(await world.panel("", Authority.EMPLOYEE, BOARD)) == []
+    assert reviewed(await world.panel("history", place=BOARD)) == []
+    assert reviewed(await world.panel("")) == [], "it is removed where it was set"
+    await world.clock.advance(UNUSED.total_seconds())
+    assert reviewed(await world.panel(""))[1] == f"**2** tea: no tea in the lab (not used since {day})"
+
+
+async def test_managers_keep_policies_of_their_place_and_nobody_else_does() -> None:
+    world = World()
+    await world.ask("set tea: no tea in the lab")
+    await world.clock.advance(UNUSED.total_seconds())
+    assert (await world.panel("keep 1", Authority.EMPLOYEE)).text == NOT_A_MANAGER
+    assert (await world.panel("keep 1", place=BOARD)).refused
+    assert (await world.panel("keep 2")).refused
+    assert len((await world.panel("")).parts) == 2
+    kept = await world.panel("keep #1")
+    assert kept.text.startswith(memory_texts.POLICY_KEPT)
+    assert kept.parts == ()
+    assert (await world.panel("")).parts == ()
+    await world.clock.advance(UNUSED.total_seconds())
+    assert len((await world.panel("")).parts) == 2
