@@ -14,7 +14,8 @@ from agent.events import Outcome
 from agent.incoming import Quoted
 from agent.memory.audience import WIDE, GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.documents import NewDocument, Passage
-from agent.memory.profile import LEARNING
+from agent.memory.profile import LEARNING, Insight, Partition, ProfileField, learned
+from agent.memory.review import MARKED_EVERY
 from agent.messages import Message
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.toolbox.registry import Toolbox
@@ -220,3 +221,19 @@ async def test_beside_a_found_passage_a_yes_of_the_operator_is_asked_for_and_wit
         outcome = await turns.ask(said("Which bank do staff use? Write to them.", place=HERS))
     asked, ran = (None, list[str]()), (Outcome.ANSWERED, ["to the bank"])
     assert (outcome, world.echo.said) == (asked if finds else ran)
+
+
+async def test_the_use_of_a_profiles_entry_is_stored_with_the_first_turn_of_a_day_that_shows_it() -> None:
+    world, partition = World(["Hello."] * 4), Partition("ann", "person:ann")
+    async with world.serving() as turns:
+        first = said("I learn Rust")
+        await turns.ask(first)
+        insight = Insight(ProfileField.GOALS, "learn Rust", (world.store.messages[0][1].id,), first.time)
+        before = await world.store.profiles.get(partition)
+        assert await world.store.profiles.save(partition, learned(before, partition.audience, [insight], 1, first.time))
+        for _ in range(2):
+            await turns.ask(said("Hello"))
+        await turns.ask(replace(said("And tomorrow?"), time=first.time + 2 * MARKED_EVERY))
+    (entry,) = await world.store.profiles.all_entries("ann", frozenset({partition.audience}))
+    assert [closing(world, turn).used_entries for turn in range(4)] == [(), (entry.id,), (), (entry.id,)]
+    assert entry.used is not None
