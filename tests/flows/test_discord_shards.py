@@ -3,18 +3,19 @@
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
 from aiohttp import ClientSession, web
 from sqlalchemy import Connection, text
 
 from agent.machine import CLOCK
 from agent.ports.clock import Clock
-from agent.ports.shard_leases import SHARD_LEASE
+from agent.ports.shard_leases import SHARD_LEASE, HeldShard, ShardSession, ShardShare
 from bot.app.settings import load_settings
 from bot.chat.replicas import Replicas
 from bot.platforms.discord.places import SOURCE, known_as
@@ -22,6 +23,7 @@ from bot.platforms.discord.run import serve
 from bot.platforms.discord.shards import RENEW_S
 from bot.setup.diagnosis import shards_held
 from store.engine import Store, open_store
+from store.shard_leases import SqlShardLeases
 from tests.fakes.discord_bot import settings
 from tests.fakes.discord_fleet import LANDING, TAKEOVER_S, fleet, patiently, takeover_s
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -111,6 +113,41 @@ async def test_the_session_is_written_when_it_begins_and_not_with_the_next_renew
             await until_written(store, "session-1")
             assert fake.world.clock.monotonic() < RENEW_S
     await store.close()
+
+
+async def test_an_answer_about_a_shard_that_was_dropped_meanwhile_ends_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As from a database that hung for longer than the lease."""
+    store = await open_new("sqlite://")
+    leases = LateLeases(store.database)
+    async with running_discord(FastClock(speed=50.0)) as fake:
+        async with idle(fake, sharing(Replicas(leases, store.shared_rates, "this", fake.world.clock))):
+            await fake.until(lambda: leases.answers > 3)
+            await fake.until(lambda: fake.connected)
+        assert fake.identified == 1
+    await store.close()
+    assert not [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+class LateLeases(SqlShardLeases):
+    """Says of each answer that the process must give back a shard that it no longer has."""
+
+    answers = 0
+
+    async def share(
+        self,
+        owner: str,
+        now: datetime,
+        lease: timedelta,
+        sessions: Mapping[HeldShard, ShardSession],
+        *,
+        count: int,
+        heard: datetime | None = None,
+    ) -> ShardShare:
+        share = await super().share(owner, now, lease, sessions, count=count, heard=heard)
+        self.answers += 1
+        return replace(share, excess=frozenset({HeldShard(7, 8, 1)}))
 
 
 async def test_a_process_that_wants_more_shards_gets_them_when_nobody_listens_by_the_number_before(

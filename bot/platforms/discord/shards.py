@@ -296,10 +296,9 @@ class LeasedClient(ShardedClient):
         self._renewed = started_at
         await self._drop(*(shard for shard in self._runners if shard not in share.kept | share.excess))
         # A shard with a new session is given back once its session can be resumed: Discord allows few new sessions.
-        outdated = {shard for shard in share.excess if shard.count != share.count}
-        await self._give_back(
-            *outdated, *(held for held in share.excess - outdated if not self.record(held.number).behind)
-        )
+        excess = share.excess & self._runners.keys()  # without those dropped while the database was slow
+        outdated = {shard for shard in excess if shard.count != share.count}
+        await self._give_back(*outdated, *(held for held in excess - outdated if not self.record(held.number).behind))
         if outdated:
             self._woken.set()  # the last process to give its shards back creates the new ones
         if share.count != self.shard_count:
@@ -363,7 +362,8 @@ class LeasedClient(ShardedClient):
 
     def _forget(self, shard: HeldShard) -> None:
         """Remove a shard and its servers, whose cached state is no longer updated."""
-        del self._runners[shard]
+        if self._runners.pop(shard, None) is None:
+            return  # the lease ended while a renewal was waiting, which then failed: both drop the shard
         self.connection.telemetry.record(ShardLeft(SOURCE, shard.number))
         self._shards.drop(shard.number)
         for guild in [guild for guild in self.guilds if (guild.id >> 22) % shard.count == shard.number]:
