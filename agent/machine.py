@@ -47,6 +47,14 @@ def fresh_word() -> str:
     return uuid4().hex[:6]
 
 
+def each_server(url: str) -> tuple[str, ...]:
+    """Return a URL for each server that `url` lists, as in "postgresql://user@one:5432,two:5432/name"."""
+    scheme, separator, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, hosts = authority.rpartition("@")
+    return tuple(f"{scheme}{separator}{user}{at}{host}{slash}{path}" for host in hosts.split(","))
+
+
 def place_of(url: str) -> str:
     """The name of this URL's database for a person, without secrets: as a path it stands anywhere in a sentence."""
     scheme, _, rest = url.partition("://")
@@ -55,7 +63,8 @@ def place_of(url: str) -> str:
         return "nowhere; it ends with this process" if path is None else str(path)
     try:
         parts = urlsplit(url)
-        host = parts.hostname or parse_qs(parts.query).get("host", ["this machine"])[0]
+        hosts = [host for server in each_server(url) if (host := urlsplit(server).hostname)]
+        host = ", ".join(hosts) or parse_qs(parts.query).get("host", ["this machine"])[0]
         return f"PostgreSQL database {parts.path.strip('/') or parts.username} on {host}"
     except ValueError:
         return "PostgreSQL database"

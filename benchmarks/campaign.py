@@ -83,6 +83,7 @@ def steps(folder: Path, seeds: int, *, quick: bool) -> list[Step]:
             chaos(f"chaos-scale-{seed}", "two Slack apps and eight shards", "--scale", "--seed", str(seed))
             for seed in range(1, seeds + 1)
         ),
+        Step("failover", "a PostgreSQL whose primary fails", _python("benchmarks.failover", *small), HOUR_S),
         Step("scale", "several processes and ten million messages", _python("benchmarks.scale", *small), 4 * HOUR_S),
         Step("soak", "the tests in shuffled orders, under load", _python("tests.soak", *soak), 12 * HOUR_S),
     ]

@@ -160,7 +160,7 @@ async def run(
         }
         upgrade = TakeOver(both, url, place.model) if both else None
         async with replicas(chaos.replicas, environment, folder, launch, own) as processes:
-            await _until_connected(place, processes)
+            await until_connected(place, processes)
             began = CLOCK.monotonic()
             await _through(place, processes, chaos, upgrade)
             took_s = CLOCK.monotonic() - began
@@ -201,7 +201,7 @@ def _served(place: Town, folder: Path) -> dict[str, str]:
     return {"COGENCY_SLACK_APPS": str(file), "SLACK_BOT_TOKEN": "", "SLACK_APP_TOKEN": ""}
 
 
-async def _until_connected(place: Town, processes: Replicas) -> None:
+async def until_connected(place: Town, processes: Replicas) -> None:
     try:
         async with asyncio.timeout(START_S):
             while not place.connected(processes.number):  # noqa: ASYNC110 -- it happens in other processes

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from agent.machine import each_server
 from bot.settings.declaration import WITH_PASSWORD, Section, setting
 
 DATABASE_URL: Final = "COGENCY_DATABASE_URL"
@@ -26,10 +27,11 @@ def database_url(value: str) -> str:
 def _postgresql_url(value: str) -> str:
     try:
         parts = urlsplit(value)
-        _ = parts.port  # an invalid port is only noticed when it is read
+        servers = [urlsplit(server) for server in each_server(value)]
+        _ = [server.port for server in servers]  # an invalid port is only noticed when it is read
     except ValueError:
-        parts = urlsplit("")
-    has_host = parts.hostname or "host" in parse_qs(parts.query)
+        parts, servers = urlsplit(""), []
+    has_host = "host" in parse_qs(parts.query) or (servers and all(server.hostname for server in servers))
     if not has_host or not parts.path.strip("/") or parts.fragment or not value.isprintable() or " " in value:
         raise ValueError(
             "must have the form postgresql://user:password@host/database; "
@@ -50,7 +52,8 @@ def database_hosts(url: str) -> list[str]:
     if url.partition(":")[0].startswith("sqlite"):
         return []
     parts = urlsplit(url)
-    hosts = ",".join(filter(None, [parts.hostname, *parse_qs(parts.query).get("host", [])]))
+    servers = [urlsplit(server).hostname for server in each_server(url)]
+    hosts = ",".join(filter(None, [*servers, *parse_qs(parts.query).get("host", [])]))
     return [host for host in hosts.split(",") if not host.startswith("/")]
 
 
@@ -65,8 +68,8 @@ class StorageSettings:
         section=Section.STORAGE,
         description=(
             "Where everything is stored: an SQLite file, or a PostgreSQL database "
-            "(postgresql://user:password@host/database), which several processes can share. Default: cogency.db in "
-            "your data folder."
+            "(postgresql://user:password@host/database), which several processes can share. If you list several "
+            "servers (host1,host2), the bot uses the one that accepts writes. Default: cogency.db in your data folder."
         ),
         example="sqlite:////var/lib/cogency/cogency.db",
         sensitivity=WITH_PASSWORD,

@@ -13,6 +13,8 @@ Rules
   that runs the queries. A pooler by transaction keeps no session state between transactions, so there each transaction
   sets its time limits as it begins, and LISTEN is not used (see SharedNotifier). Statements are cached as prepared only
   if the pooler keeps them for all of its connections.
+  Of several servers in the URL, the one that accepts writes is used, and after a failover the new one. A server that
+  hangs must not keep us from the next one, so each has its own time limit.
   Work computes between its statements, on the event loop, and all other tasks wait meanwhile. Work that computes for
   long (`read_long`, `write_alone`) runs on an event loop in a thread of its own.
 """
@@ -35,13 +37,19 @@ from sqlalchemy.util import greenlet_spawn
 
 from agent import texts
 from agent.errors import StoreError, StoreUnavailable
-from agent.machine import place_of
+from agent.machine import each_server, place_of
 from store.databases import database
 
 # The part of asyncpg's interface that we use directly, with types. It has none of its own.
 
 # Errors of a connection: the server's, the driver's own, the network's (including time-outs).
-ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+# and that a server is read-only.
+ERRORS: Final = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.exceptions.TargetServerAttributeNotMatched,  # pyright: ignore[reportUnknownMemberType]  # asyncpg leaves it untyped
+    OSError,
+)
 UNREADABLE: Final = (asyncpg.ClientConfigurationError, ValueError)  # Errors of a malformed URL
 
 
@@ -76,6 +84,8 @@ POOL: Final = 8
 POOL_ASIDE: Final = 4
 POOL_WAIT_S: Final = 10.0  # For a free connection; more than that is an overload, which waiting makes worse
 CONNECT_S: Final = 10.0
+# For a connection to one of several servers: one that hangs accepts it, but never answers.
+CONNECT_EACH_S: Final = 3.0
 STATEMENT_S: Final = 30.0  # For one statement; the slowest, the search for proof over a year of messages, takes seconds
 # For a lock: longer than a writer should hold one, shorter than STATEMENT_S, so that the error names the lock.
 LOCK_S: Final = 15.0
@@ -143,8 +153,12 @@ async def connect(
     command_timeout_s: float,
     settings: Mapping[str, str],
     pooler: Pooler = Pooler.NONE,
+    writable: bool = False,
 ) -> DriverConnection:
-    """Connect to `url` within `timeout_s`; each command has `command_timeout_s`. `settings` are the server's."""
+    """Connect to `url` within `timeout_s`; each command has `command_timeout_s`. `settings` are the server's.
+
+    `writable`: refuse a server that is read-only, unless the URL says otherwise.
+    """
     untyped: Any = asyncpg
     connection: DriverConnection = await untyped.connect(
         url,
@@ -153,6 +167,7 @@ async def connect(
         server_settings=dict(settings),
         statement_cache_size=0 if pooler is Pooler.BY_TRANSACTION else 100,
         connection_class=_Connection if pooler is Pooler.NONE else _LimitedConnection,
+        **({"target_session_attrs": "read-write"} if writable and "target_session_attrs" not in url else {}),
     )
     return connection
 
@@ -188,6 +203,7 @@ class PostgresDatabase:
         self.outages = database.OutageLog()
         self.commits = database.CommitListeners()
         self._url = f"postgresql://{url.partition('://')[2]}"
+        self._servers = each_server(self._url)
         self.where = place_of(self._url)
         self.is_shared = True
         self.files: database.DatabaseFiles | None = None
@@ -227,9 +243,25 @@ class PostgresDatabase:
     async def _connect(self, pooler: Pooler) -> DriverConnection:
         silent_s = STATEMENT_S + CONNECT_S  # the server enforces its own limits while it responds at all
         settings = _NAME if pooler is not Pooler.NONE else {**_NAME, **LIMITS}
-        return await connect(
-            self._url, timeout_s=CONNECT_S, command_timeout_s=silent_s, settings=settings, pooler=pooler
-        )
+        several = len(self._servers) > 1
+        limit_s = CONNECT_EACH_S if several else CONNECT_S
+        failed: Exception | None = None
+        for server in self._servers:
+            try:
+                connection = await connect(
+                    server,
+                    timeout_s=limit_s,
+                    command_timeout_s=silent_s,
+                    settings=settings,
+                    pooler=pooler,
+                    writable=several,
+                )
+            except ERRORS as error:
+                failed = failed or error
+                continue
+            self._servers = (server, *(other for other in self._servers if other != server))
+            return connection
+        raise failed or OSError
 
     async def _detect_pooler(self) -> tuple[Pooler, DriverConnection]:
         """The kind of pooler, and a first connection. Raises StoreError for a pooler by statement."""

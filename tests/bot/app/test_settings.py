@@ -608,6 +608,7 @@ def test_a_refused_value_is_never_shown(name: str, value: str) -> None:
         "postgres://db:6432/bot?sslmode=require",
         "postgresql+asyncpg://bot@[::1]:5432/bot",
         "postgresql:///bot?host=/run/postgresql",
+        "postgresql://bot:a%40b@db1:6432,db2,[::1]:5432/bot",
     ],
 )
 def test_a_postgresql_database_may_be_named(url: str) -> None:
@@ -624,6 +625,8 @@ def test_a_postgresql_database_may_be_named(url: str) -> None:
         f"postgresql://bot:{HIDDEN} x@db/bot",
         f"postgresql://bot:{HIDDEN}#x@db/bot",
         "postgresql://db:port/bot",
+        "postgresql://db1,db2:port/bot",
+        "postgresql://db1,,db2/bot",
     ],
 )
 def test_an_invalid_postgresql_address_is_reported_with_the_remedy(url: str) -> None:

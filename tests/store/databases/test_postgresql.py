@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from threading import Event
 
 import pytest
@@ -274,11 +274,55 @@ async def test_a_server_that_dies_in_the_middle_of_a_transaction_leaves_nothing_
             assert "erased_key" in stored
 
 
+@asynccontextmanager
+async def listening(server: PostgresServer | None) -> AsyncGenerator[str]:
+    """Serve a server's socket on a port; without a server, accept connections and never answer. Yields host:port."""
+    async with AsyncExitStack() as stack:
+
+        async def forward(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+            with suppress(ConnectionError):
+                while data := await source.read(65_536):
+                    target.write(data)
+            target.close()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            stack.callback(writer.close)
+            if server is not None:
+                inner, outer = await asyncio.open_unix_connection(server.folder / ".s.PGSQL.5432")
+                stack.callback(outer.close)
+                await asyncio.gather(forward(reader, outer), forward(inner, writer))
+
+        port = (await stack.enter_async_context(await asyncio.start_server(serve, "127.0.0.1", 0))).sockets[0]
+        yield f"127.0.0.1:{port.getsockname()[1]}"
+        await stack.aclose()
+
+
+async def test_of_several_servers_the_one_that_answers_and_accepts_writes_is_used(postgres: PostgresServer) -> None:
+    """As after a failover: one server hangs, and another one is a replica."""
+    with running_postgres() as replica:
+        setting = "ALTER SYSTEM SET default_transaction_read_only = on"
+        replica.run("psql", "-h", replica.folder, "-U", "postgres", "-c", setting, "-c", "SELECT pg_reload_conf()")
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            listening(None) as frozen,
+            listening(replica) as read_only,
+            listening(postgres) as primary,
+        ):
+            name = (await postgres.empty()).partition("@/")[2].partition("?")[0]
+            user = postgres.url(name).partition("@/")[0]
+            store = await open_store(f"{user}@{frozen},{read_only},{primary}/{name}")
+            try:
+                await answered(store, said("Hello?"), "yes")
+            finally:
+                await store.close()
+
+
 def test_a_database_is_named_without_user_and_password() -> None:
     named = {
         "postgresql://bot:sesame@db.example:6432/cogency?sslmode=require": "cogency on db.example",
         "postgresql://bot:sesame@/cogency?host=/run/pg": "cogency on /run/pg",
         "postgresql://bot@/": "bot on this machine",
+        "postgresql://bot:sesame@db1.example:6432,db2.example/cogency": "cogency on db1.example, db2.example",
     }
     for url, name in named.items():
         assert PostgresDatabase(url).where == f"PostgreSQL database {name}"

@@ -1,0 +1,265 @@
+"""The PostgreSQL of `benchmarks.failover`: three members with Patroni and etcd, each a host of its own.
+
+A host is a network namespace, connected to this machine by a bridge, with all processes of one member: etcd, Patroni
+and PostgreSQL. The programs are those of Debian's packages; namespaces need root.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+import httpx
+
+from agent.machine import CLOCK
+
+PACKAGES: Final = ("patroni", "etcd-server", "postgresql", "iproute2")
+USER: Final = "postgres"
+BRIDGE: Final = "cgfo0"
+NET: Final = "10.77.0"
+MEMBERS: Final = 3
+PASSWORD: Final = "open-sesame"  # noqa: S105 -- of a cluster that ends with the benchmark
+READY_S: Final = 120.0
+LOOK_S: Final = 0.2
+COMMAND_S: Final = 30.0
+# The shortest times that Patroni allows: a primary that does not renew its lease for so long is replaced.
+TTL_S: Final = 20
+
+_CONFIGURATION: Final = """
+scope: cogency
+name: m{number}
+restapi:
+  listen: {host}:8008
+  connect_address: {host}:8008
+etcd3:
+  hosts: [{etcd}]
+bootstrap:
+  dcs:
+    ttl: {ttl}
+    loop_wait: 5
+    retry_timeout: 5
+    synchronous_mode: true
+    failsafe_mode: true
+    postgresql:
+      use_pg_rewind: true
+      parameters:
+        max_connections: 100
+        shared_buffers: 64MB
+        wal_log_hints: "on"
+  initdb:
+    - encoding: UTF8
+    - locale: C
+    - data-checksums
+postgresql:
+  listen: {host}:5432
+  connect_address: {host}:5432
+  data_dir: {folder}/data
+  bin_dir: {programs}
+  pgpass: {folder}/pgpass
+  pg_hba:
+    - local all all trust
+    - host all all {net}.0/24 scram-sha-256
+    - host replication all {net}.0/24 scram-sha-256
+  authentication:
+    superuser: {{username: postgres, password: {password}}}
+    replication: {{username: replicator, password: {password}}}
+    rewind: {{username: rewinder, password: {password}}}
+  parameters:
+    unix_socket_directories: {folder}
+"""
+
+
+def missing() -> str | None:
+    """Return what is missing on this machine, as a sentence; None if nothing is."""
+    programs = {"patroni": "patroni", "etcd": "etcd-server", "ip": "iproute2"}
+    lacking = [package for program, package in programs.items() if not shutil.which(program)]
+    lacking += [] if _programs() else ["postgresql"]
+    if lacking:
+        return f"Debian's packages are not installed: apt-get install {' '.join(lacking)}"
+    return None if os.geteuid() == 0 else "network namespaces need root"
+
+
+def _programs() -> Path | None:
+    """Return the folder of the newest PostgreSQL of Debian."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    return found[-1].parent if found else None
+
+
+def _run(*command: str) -> bytes:
+    return subprocess.run(command, check=True, capture_output=True, timeout=COMMAND_S).stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One host. It has its address and its name space, in which all of its processes run."""
+
+    number: int
+    folder: Path
+
+    @property
+    def space(self) -> str:
+        return f"cgfo{self.number}"
+
+    @property
+    def host(self) -> str:
+        return f"{NET}.{10 + self.number}"
+
+    def connect(self) -> None:
+        """Create the host's network."""
+        outer, inner = f"{self.space}o", f"{self.space}i"
+        _run("ip", "netns", "add", self.space)
+        _run("ip", "link", "add", outer, "type", "veth", "peer", "name", inner, "netns", self.space)
+        _run("ip", "link", "set", outer, "master", BRIDGE, "up")
+        for command in (("addr", "add", f"{self.host}/24", "dev", inner), ("link", "set", inner, "up")):
+            _run("ip", "-n", self.space, *command)
+        _run("ip", "-n", self.space, "link", "set", "lo", "up")
+
+    def disconnect(self) -> None:
+        """End the host: its processes and its network."""
+        with suppress(subprocess.CalledProcessError):
+            self.signal(signal.SIGKILL)
+            _run("ip", "link", "del", f"{self.space}o")
+        with suppress(subprocess.CalledProcessError):
+            _run("ip", "netns", "del", self.space)
+
+    def cut(self, *, off: bool) -> None:
+        """Unplug the host's cable, or plug it in."""
+        _run("ip", "link", "set", f"{self.space}o", "down" if off else "up")
+
+    def pids(self, *, etcd: bool | None = None) -> list[int]:
+        """Return the processes of the host; only those of etcd or only the others, if `etcd` is given."""
+        found = [int(line) for line in _run("ip", "netns", "pids", self.space).split()]
+        return found if etcd is None else [pid for pid in found if (_name(pid) == "etcd") is etcd]
+
+    def signal(self, number: int, *, etcd: bool | None = None) -> None:
+        for pid in self.pids(etcd=etcd):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    async def start_etcd(self, members: Sequence["Member"]) -> None:
+        cluster = ",".join(f"m{member.number}=http://{member.host}:2380" for member in members)
+        data = self.folder / "etcd"
+        await self._start(
+            "etcd",
+            *("etcd", "--name", f"m{self.number}", "--data-dir", str(data)),
+            *("--listen-peer-urls", f"http://{self.host}:2380", "--listen-client-urls", f"http://{self.host}:2379"),
+            *("--initial-advertise-peer-urls", f"http://{self.host}:2380"),
+            *("--advertise-client-urls", f"http://{self.host}:2379"),
+            *("--initial-cluster", cluster, "--initial-cluster-state", "existing" if data.exists() else "new"),
+        )
+
+    async def start_patroni(self, members: Sequence["Member"]) -> None:
+        settings = self.folder / "patroni.yml"
+        settings.write_text(
+            _CONFIGURATION.format(
+                number=self.number,
+                host=self.host,
+                etcd=", ".join(f"'{member.host}:2379'" for member in members),
+                ttl=TTL_S,
+                net=NET,
+                folder=self.folder,
+                programs=_programs(),
+                password=PASSWORD,
+            )
+        )
+        await self._start("patroni", "patroni", str(settings))
+
+    async def _start(self, name: str, *command: str) -> None:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            await asyncio.create_subprocess_exec(
+                *("ip", "netns", "exec", self.space, "setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"),
+                *command,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                env={"PATH": f"{os.defpath}:/usr/sbin:/sbin", "LANG": "C.UTF-8", "HOME": str(self.folder)},
+            )
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    members: tuple[Member, ...]
+
+    @property
+    def url(self) -> str:
+        hosts = ",".join(f"{member.host}:5432" for member in self.members)
+        return f"postgresql://postgres:{PASSWORD}@{hosts}/postgres"
+
+    async def states(self) -> list[dict[str, Any]]:
+        """Return what Patroni says of each member, by the first one that answers."""
+        async with httpx.AsyncClient(timeout=2.0, trust_env=False) as client:
+            for member in self.members:
+                with suppress(httpx.HTTPError, ValueError):
+                    found = (await client.get(f"http://{member.host}:8008/cluster")).json()
+                    return cast("list[dict[str, Any]]", found["members"])
+        return []
+
+    async def primary(self) -> Member:
+        """Return the primary, once the cluster has one and all members follow it. Raises TimeoutError."""
+        async with asyncio.timeout(READY_S):
+            while True:
+                states = await self.states()
+                healthy = [one for one in states if one.get("state") in {"running", "streaming"}]
+                roles = [one.get("role") for one in healthy]
+                same = len({one.get("timeline") for one in healthy}) == 1
+                if len(healthy) == len(self.members) and same and {"leader", "sync_standby"} <= set(roles):
+                    leader = healthy[roles.index("leader")]["name"]
+                    return next(member for member in self.members if f"m{member.number}" == leader)
+                await asyncio.sleep(LOOK_S)
+
+    async def switch_over(self) -> None:
+        leader = await self.primary()
+        states = await self.states()
+        standby = next(one["name"] for one in states if one.get("role") == "sync_standby")
+        asked = {"leader": f"m{leader.number}", "candidate": standby}
+        async with httpx.AsyncClient(timeout=60.0, trust_env=False) as client:
+            (await client.post(f"http://{leader.host}:8008/switchover", json=asked)).raise_for_status()
+
+    async def restart(self, member: Member, *, etcd: bool = True) -> None:
+        if etcd:
+            await member.start_etcd(self.members)
+        await member.start_patroni(self.members)
+
+
+@asynccontextmanager
+async def cluster(folder: Path) -> AsyncGenerator[Cluster]:
+    """Run a cluster with synchronous replication. `folder`: for its data and logs."""
+    members = tuple(Member(number, folder / f"m{number}") for number in range(1, MEMBERS + 1))
+    running = Cluster(members)
+    try:
+        _run("ip", "link", "add", BRIDGE, "type", "bridge")
+        _run("ip", "addr", "add", f"{NET}.1/24", "dev", BRIDGE)
+        _run("ip", "link", "set", BRIDGE, "up")
+        for member in members:
+            member.folder.mkdir()
+            shutil.chown(member.folder, USER, USER)
+            member.connect()
+        for member in members:
+            await member.start_etcd(members)
+        for member in members:
+            await member.start_patroni(members)
+        began = CLOCK.monotonic()
+        try:
+            await running.primary()
+        except TimeoutError:
+            logs = "\n".join((member.folder / "patroni.log").read_text()[-2000:] for member in members)
+            raise RuntimeError(f"no cluster within {CLOCK.monotonic() - began:.0f} s\n{logs}") from None
+        yield running
+    finally:
+        for member in members:
+            member.disconnect()
+        with suppress(subprocess.CalledProcessError):
+            _run("ip", "link", "del", BRIDGE)
