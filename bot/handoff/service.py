@@ -75,8 +75,11 @@ log = logging.getLogger(__name__)
 
 AWAY: Final = timedelta(seconds=15)  # How long a job waits for a platform that this process does not serve now
 AGAIN: Final = timedelta(seconds=30)  # Until someone who could not be written is tried again
+SLOWLY: Final = timedelta(hours=1)  # The same, once it has failed for as long
+GIVE_UP: Final = timedelta(days=1)  # Until an outcome that cannot be shown is left out
 LOOK: Final = timedelta(days=1)  # How often it is checked that who has taken over is still there
 MAX_LISTED: Final = 10
+BEYOND_SCHEDULES: Final = 10**12  # No schedule has such a number, which names the conversation of a direct message
 
 _NOTE: Final = FormField("note", texts.NOTE, FieldKind.LINES, texts.NOTE_HINT, max_chars=MAX_NOTE)
 FORM: Final = PanelForm(
@@ -411,8 +414,8 @@ class HandoffService:
             if not handoff.reminded:
                 await self._remind(platform, handoff)
             failed |= not await self._post(handoff, "reminded", texts.NOTICE_REMINDED, now)
-        due = until if now >= remind_at else remind_at
-        return min(due, now + AGAIN) if failed else due
+        due, since = (until, remind_at) if now >= remind_at else (remind_at, handoff.changed)
+        return min(due, _retry(since, now)) if failed else due
 
     async def _write(self, platform: ApproverPlatform, handoff: Handoff, message: HandoffMessage) -> None:
         number, person = handoff.number, message.person
@@ -462,7 +465,7 @@ class HandoffService:
             return None
         if now >= handoff.changed + LOOK and await self._has_left(handoff):
             return await self._replace(handoff, now)
-        return now + (LOOK if posted and shown else AGAIN)
+        return now + LOOK if posted and shown else _retry(handoff.changed, now)
 
     async def _has_left(self, handoff: Handoff) -> bool:
         """Return whether who has taken over certainly may not any more."""
@@ -482,11 +485,11 @@ class HandoffService:
         except StoreError:
             raise
         except CogencyError:
-            return now + AGAIN
+            return _retry(handoff.changed, now)
         people = [each.person.id for each in found if each.person.id != handoff.taker]
         notice = (texts.NOTICE_REOPENED if people else texts.NOTICE_LEFT).format(taker=taker)
         if not await self._post(handoff, "left", notice, now):
-            return now + AGAIN
+            return _retry(handoff.changed, now)
         if people:
             await self.handoffs.reopen(handoff.number, handoff.taker, people, now)
         else:
@@ -504,7 +507,8 @@ class HandoffService:
         if shown:
             for each in await self.handoffs.messages(handoff.number):
                 await self.handoffs.closed(handoff.number, each.person)
-        return None if shown and posted else now + AGAIN
+        is_done = (shown and posted) or now >= handoff.changed + GIVE_UP
+        return None if is_done else _retry(handoff.changed, now)
 
     async def _show_outcome(self, platform: ApproverPlatform, handoff: Handoff) -> bool:
         """Show people how it stands, in place of the request. Return whether that worked for all."""
@@ -578,6 +582,11 @@ class HandoffService:
         await self._delete(source, await platform.find(person, _mark(number)))
 
 
+def _retry(since: datetime, now: datetime) -> datetime:
+    """Return when something that is tried since then is tried again."""
+    return now + (AGAIN if now < since + SLOWLY else SLOWLY)
+
+
 def _mark(number: int) -> str:
     """Return the words of the button by which the message about a request is found."""
     return f"{orders.WORD} {orders.TAKE} {number}"
@@ -619,4 +628,4 @@ def _place_of(handoff: Handoff, now: datetime) -> Schedule:
         created=handoff.time,
         conversation=handoff.conversation,
     )
-    return Schedule(handoff.number, new, None)
+    return Schedule(BEYOND_SCHEDULES + handoff.number, new, None)

@@ -21,7 +21,8 @@ class NoAnswer(CogencyError):
 class FakeApproverPlatform:
     """`ranks`: of everyone whom it knows. `readers`: who reads the place of the questions. `closed`: who gets no direct
     messages. `shown`: the messages that exist, by their pages, each with its person. `dies`: it sends once more, and
-    then the process is killed. `is_down`: it does not answer; `unknown_roles`: not about roles.
+    then the process is killed. `is_down`: it does not answer; `unknown_roles`: not about roles;
+    `fails_to_update`: it changes no message.
     """
 
     ranks: dict[str, Authority]
@@ -31,6 +32,7 @@ class FakeApproverPlatform:
     dies: bool = False
     is_down: bool = False
     unknown_roles: bool = False
+    fails_to_update: bool = False
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     async def candidates(self, rule: Approvers, question: Incoming) -> Sequence[str]:  # noqa: ARG002 -- one place
@@ -64,6 +66,8 @@ class FakeApproverPlatform:
         return tuple(pages[-1:])
 
     async def update(self, page: str, text: str) -> None:
+        if self.fails_to_update:
+            raise PageUnsent("no answer")
         if page in self.shown:
             self.shown[page] = self.shown[page][0], Panel(text)
 

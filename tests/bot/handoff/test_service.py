@@ -37,7 +37,7 @@ from bot.chat.access.place_rules import HUMAN, PLACE, name_at, place_owner
 from bot.chat.panels import Panel
 from bot.handoff import texts
 from bot.handoff.people import HandoffPeople
-from bot.handoff.service import AGAIN, LOOK, HandoffService
+from bot.handoff.service import AGAIN, GIVE_UP, LOOK, SLOWLY, HandoffService
 from tests.contracts.steps import claimed
 from tests.fakes.approver_platform import FakeApproverPlatform, NoAnswer
 from tests.fakes.clock import FakeClock
@@ -503,3 +503,18 @@ async def test_a_role_that_a_platform_does_not_know_hides_nobody_else() -> None:
     desk.people = parse_entries("role:35")
     await desk.answered(conversation="test:other")
     assert (await desk.use("on 2")).text in {texts.UNKNOWN, texts.NOBODY_READS}
+
+
+@pytest.mark.parametrize("fails_for", [AGAIN, GIVE_UP + SLOWLY])
+async def test_an_outcome_that_cannot_be_shown_is_tried_for_a_day_and_then_left_out(fails_for: timedelta) -> None:
+    desk = Desk()
+    await desk.answered()
+    await desk.asked()
+    await desk.use("cancel")
+    desk.platform.fails_to_update = True
+    for _ in range(0, int(fails_for.total_seconds()), int(SLOWLY.total_seconds())):
+        await desk.work()
+        await desk.later(min(fails_for, SLOWLY))
+    desk.platform.fails_to_update = False
+    await desk.later(SLOWLY)
+    assert ("no longer needs a human" in desk.shown_to(BOB)) is (fails_for == AGAIN)
