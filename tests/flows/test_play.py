@@ -18,6 +18,7 @@ from agent.machine import CLOCK
 from agent.memory.audience import PersonAudience, Place
 from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
 from bot.budgets import texts as budgets_texts
+from bot.handoff import texts as handoff_texts
 from bot.platforms.play.run import WRONG_TOKEN
 from bot.setup.browser import open_browser
 from bot.tools.texts import DENIAL_TITLE, DENY_WITH_REASON
@@ -475,3 +476,29 @@ async def test_a_port_that_is_taken_is_told_and_without_one_named_another_is_use
 def test_a_browser_is_opened_only_where_it_has_windows() -> None:
     if sys.platform == "linux":
         assert not open_browser("http://127.0.0.1:1", {})
+
+
+async def test_a_person_takes_over_from_the_bot_which_is_silent_in_the_thread_until_it_is_handed_back(
+    tmp_path: Path,
+) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        await ann.say("general", "/channel human managers")
+        await ann.shown("People who can take over")
+        asked = await ben.say("general", "@Cogency what can you do?")
+        answer = await ben.first(lambda one: "human" in one.get("offers", ()) and not one["grows"])
+        await ben.offer(answer, "human")
+        preview = await ben.shown("I will ask Ann")
+        assert not ann.with_words("asks for a human")
+        await ben.press(preview, handoff_texts.BUTTON)
+        request = await ann.first(lambda one: one["panel"] and "Ben asks for a human" in one["html"])
+        assert request["channel"] == "dm-ann"
+        await ann.press(request, handoff_texts.TAKE_BUTTON)
+        notice = await ben.first(lambda one: "hand_back" in one.get("offers", ()))
+        assert "Ann has taken over" in notice["html"]
+        replies = len(ben.with_words("rehearsal"))
+        await ben.say("general", "And now?", thread=answer["thread"])
+        await ann.offer(notice, "hand_back")
+        await ben.shown("This conversation was handed back to me")
+        assert len(ben.with_words("rehearsal")) == replies
+        assert asked

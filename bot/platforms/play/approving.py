@@ -28,7 +28,9 @@ class PlayApprovers:
         if player is None or rule.role or (rule.person and rule.person != person):
             return None
         channel = CHANNELS[question.channel]
-        reads = channel.place == question.place and not channel.direct and player.id in channel.members
+        reads = (
+            channel.place.audience == question.place.audience and not channel.direct and player.id in channel.members
+        )
         if not rule.person and player.authority < (rule.rank or Authority.MANAGER):
             return None
         if rule.who == CHANNEL_MANAGER and not reads:
