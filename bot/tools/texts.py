@@ -38,6 +38,7 @@ TOOL_SUMMARIES = {
     "schedules": "Lists your reminders and scheduled tasks.",
     "search_slack": "Searches public channels with Slack's own search.",
     "ask_user": "Asks you a question when it needs your decision.",
+    "ask_a_human": "Suggests that you ask a human. It sends nothing.",
     "share_file": "Attaches a text file to an answer.",
     "present": "Shows a part of an answer as cards, a table, pictures or buttons.",
     "skill": "Reads the instructions for a kind of task.",

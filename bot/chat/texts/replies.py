@@ -89,6 +89,7 @@ ASKING_STATUS = "Waiting for an answer to {tool}…"
 STATUS_LINES = {
     "add_bookmark": "Adding a bookmark…",
     "add_reaction": "Adding a reaction…",
+    "ask_a_human": "Checking who can help…",
     "background": "Starting the task…",
     "recall": "Searching past threads…",
     "chart": "Drawing a chart…",
@@ -128,6 +129,7 @@ UNFINISHED = "Not finished."
 DONE_BY_TOOL: Mapping[str, str] = {
     "add_bookmark": "added a bookmark",
     "add_reaction": "added a reaction",
+    "ask_a_human": "checked who can help",
     "background": "started the task",
     "recall": "searched past threads",
     "chart": "drew a chart",
