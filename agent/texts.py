@@ -121,6 +121,7 @@ TRUST_CERTIFICATE = (
 RENEW_CERTIFICATE = "renew it, or check this machine's clock"
 CHECK_CERTIFICATE_NAME = "check the address"
 OR_FASTER_MODEL = "{late}, or choose a faster model with COGENCY_MODEL."
+ANSWER_STOPPED = "The answer was stopped because it was too long or repeated itself."
 CLOSED_CONNECTION = (
     "{label} closed the connection without an answer, and may have processed the question. Please ask again."
 )

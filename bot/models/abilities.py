@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from agent import texts
 from agent.errors import ProviderError
 from agent.messages import Depth, Image, Message, ModelCall, Role, Usage, estimate_usage
 from agent.ports.clock import Clock
@@ -25,6 +26,7 @@ from agent.ports.model import (
     ResponseEnded,
     TokensArrived,
 )
+from agent.repetition import RepetitionWatch
 
 
 class Ability(StrEnum):
@@ -59,7 +61,8 @@ class Seen:
 NOT_TRIED: Final = Seen(Verdict.NOT_TRIED)
 
 ABILITY_QUESTIONS: Final = 6  # At most
-MAX_CHARS: Final = 4_000  # Of one answer with its reasoning: each asks for a few words
+MAX_CHARS: Final = 8_000  # Of the text of one answer: each asks for a few words, but small models ramble
+MAX_REASONED_CHARS: Final = 60_000  # About 15,000 tokens: a model may reason for long with a high effort
 BUFFERED_SHARE: Final = 0.05  # Of an answer's time: where all of it comes within its end, somebody holds it back
 BUFFERED_MS: Final = 1_000  # Below this, nobody notices
 # Lines of the prompt that is repeated. Vendors cache none below 4,096 tokens. Own servers cache any, and read slowly.
@@ -92,6 +95,8 @@ class _Answer:
     last_ms: int = 0
     usage: Usage = field(default_factory=Usage)
     is_reduced: bool = False
+    is_cut: bool = False
+    """It was too long, or repeated itself, and was stopped: its tokens are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,8 @@ class AbilityCheck:
             if not self.provider.capabilities.effort:  # the service has refused it, and it was left out
                 return Seen(Verdict.NO)
             spent[depth] = answer.usage
+            if answer.is_cut:
+                return Seen(Verdict.FAILED, why=texts.ANSWER_STOPPED)
         low, high = spent[Depth.FAST], spent[Depth.DEEP]
         if low.estimated or high.estimated:
             return Seen(Verdict.UNKNOWN)
@@ -162,6 +169,8 @@ class AbilityCheck:
         for box in (17, 42):
             answer = await self._ask([_prefix(self.lines), Message(Role.USER, SHELF.format(box=box))], options)
         usage = answer.usage
+        if answer.is_cut:
+            return Seen(Verdict.FAILED, why=texts.ANSWER_STOPPED)
         if usage.estimated:
             return Seen(Verdict.UNKNOWN)
         prompt = usage.input_uncached + usage.input_cached + usage.input_written
@@ -174,7 +183,8 @@ class AbilityCheck:
 
     async def _ask(self, messages: Sequence[Message], options: CallOptions | None = None) -> _Answer:
         """Ask once, and count the call. Raises ProviderError."""
-        started, answer, chars = self.clock.monotonic(), _Answer(), 0
+        started, answer, reasoned = self.clock.monotonic(), _Answer(), 0
+        repetition = RepetitionWatch(messages[-1].text)
         ended: ResponseEnded | None = None
         try:
             async with aclosing(self.provider.stream(messages, options or CallOptions())) as events:
@@ -185,19 +195,22 @@ class AbilityCheck:
                             answer.first_ms = answer.first_ms if answer.pieces else answer.last_ms
                             answer.text += piece
                             answer.pieces += bool(piece)
-                            chars += len(piece)
+                            repetition.feed(piece)
                         case ReasoningArrived(piece):
-                            chars += len(piece)
+                            reasoned += len(piece)
+                            repetition.feed(piece)
                         case PromptReduced():
                             answer.is_reduced = True
                         case ResponseEnded():
                             ended = event
                         case _:
                             pass
-                    if chars > MAX_CHARS:
+                    # Such a model would go on to its limit of tokens, which somebody pays for.
+                    if len(answer.text) > MAX_CHARS or reasoned > MAX_REASONED_CHARS or repetition.repeats:
+                        answer.is_cut = True
                         break
         finally:
-            if chars or ended:
+            if answer.text or reasoned or ended:
                 answer.usage = ended.usage if ended and ended.usage else estimate_usage(messages, answer.text)
                 await self.count(ModelCall(self.provider.name, answer.usage))
         return answer

@@ -15,6 +15,7 @@ from agent.providers.factory import ProviderWorld, open_provider
 from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.replay import ModelTimeouts
+from agent.texts import ANSWER_STOPPED
 from bot.models.abilities import OWN_LINES, Ability, AbilityCheck, Seen, Verdict, two_colors
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, Wait, event, head, whole
@@ -95,6 +96,23 @@ async def test_a_server_that_does_not_stream_and_ignores_the_rest_is_seen_so() -
     ]
     assert found[Ability.STREAMING].numbers["pieces"] == 1
     assert found[Ability.PICTURES].numbers == {}
+
+
+def rambling(request: Request) -> Reply:
+    """A service whose model does not find an end."""
+    body = request.json
+    if "reasoning_effort" in body:
+        lines = "".join(f"Then I count letter number {number} of the words. " for number in range(2_000))
+        return said(*[lines[start : start + 500] for start in range(0, len(lines), 500)], usage=usage(30))
+    return said(*["I do not know that. "] * 5_000, usage=usage(30))
+
+
+async def test_an_answer_without_an_end_is_stopped_and_nothing_is_concluded_from_its_tokens() -> None:
+    found, calls, _ = await seen(rambling)
+    assert found[Ability.STREAMING].verdict is Verdict.YES
+    assert found[Ability.EFFORT] == found[Ability.CACHING] == Seen(Verdict.FAILED, why=ANSWER_STOPPED)
+    assert found[Ability.CONTEXT].verdict is Verdict.YES
+    assert max(call.usage.output for call in calls) < 4_000
 
 
 def refusing(request: Request) -> Reply:
