@@ -46,6 +46,7 @@ RUN_BY: Final[Mapping[tuple[str, str], str]] = {
     ("docs/eval.md", "yaml"): "tests/bot/evals/test_page.py",
     ("docs/hooks.md", "python"): "tests/flows/test_hooks.py",
     ("docs/api.md", "python"): "tests/flows/test_api_page.py",
+    ("docs/models.md", "text"): "tests/bot/models/test_checked.py",
     ("docs/operating.md", "sql"): "tests/store/test_operating_queries.py",
     ("docs/postgresql.md", "sql"): "tests/store/test_postgresql_page.py",
     ("docs/python.md", "python"): "tests/bot/python/test_code_tools.py",

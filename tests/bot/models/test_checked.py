@@ -1,8 +1,10 @@
 """What a check of a model found: stored, read again, and shown with what was not tried."""
 
 import json
+import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +20,7 @@ from bot.models.forms import OWNER
 from tests.fakes.clock import NOON
 from tests.fakes.store import store_in_memory
 
+PAGE = Path(__file__).parents[3] / "docs" / "models.md"
 CHECK = ModelCheck(
     "llamacpp:coder-1.5b",
     "http://localhost:8080/v1",
@@ -50,6 +53,30 @@ def test_the_page_has_a_line_for_everything_and_says_what_was_not_tried() -> Non
         "  Context window      not tried  This was not tried.\n\n"
         "This check took 26 calls, 31,000 tokens, $0.0700."
     )
+
+
+def test_the_page_on_models_shows_a_check_as_it_was_printed() -> None:
+    seen = {
+        Ability.STREAMING: Seen(Verdict.YES, {"pieces": 1_200, "first_ms": 223, "last_ms": 86_872}),
+        Ability.PICTURES: Seen(Verdict.NO, {"refused": 1}),
+        Ability.EFFORT: Seen(Verdict.UNKNOWN, {"low": 0, "high": 0}),
+        Ability.CACHING: Seen(Verdict.YES, {"cached": 1_594, "prompt": 1_608}),
+        Ability.CONTEXT: Seen(Verdict.YES, {"tokens": 8_192}),
+    }
+    measured = ModelCheck(
+        "llamacpp:smollm2-135m-instruct",
+        "http://localhost:8080/v1",
+        datetime(2026, 11, 30, tzinfo=UTC),
+        "0.1.0",
+        20,
+        chooses=True,
+        passed={ToolsForm.TEXT: 4, ToolsForm.NATIVE: 7},
+        seen=seen,
+        calls=46,
+        tokens=39_587,
+    )
+    (block,) = re.findall(r"^```text\n(.*?)\n```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert page(measured) == block
 
 
 def test_a_service_with_one_form_of_tools_has_one_line_for_it() -> None:
