@@ -39,6 +39,10 @@ _ACTION_TOKEN: Final = re.compile(r"""(action_token['"]?: ['"])[^'"]+""")
 ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
+# Libraries that warn of each place in which they find no identity, although our own error says what to do.
+_WORDY: Final = ("azure", "google.auth")
+
+
 class LogLevel(StrEnum):
     DEBUG = "DEBUG"
     INFO = "INFO"
@@ -147,8 +151,8 @@ class JsonFormatter(RedactingFormatter):
 def log_to(stream: TextIO, level: str, secrets: Iterable[str], form: LogForm = LogForm.TEXT) -> logging.Handler:
     """Log our own packages from `level` upwards to `stream`, masked; replaces earlier handlers.
 
-    Libraries log from WARNING upwards, because their routine lines would hide the one line per turn. At DEBUG they log
-    everything.
+    Libraries log from WARNING upwards, some from ERROR, because their routine lines would hide the one line per turn.
+    At DEBUG they log everything.
     """
     handler = logging.StreamHandler(stream)
     is_json = form is LogForm.JSON or (form is LogForm.AUTO and not stream.isatty())
@@ -156,6 +160,8 @@ def log_to(stream: TextIO, level: str, secrets: Iterable[str], form: LogForm = L
     logging.basicConfig(level=level if level == "DEBUG" else "WARNING", handlers=[handler], force=True)
     for package in ("agent", "store", "bot"):
         logging.getLogger(package).setLevel(level)
+    for package in _WORDY:
+        logging.getLogger(package).setLevel(level if level == "DEBUG" else "ERROR")
     return handler
 
 

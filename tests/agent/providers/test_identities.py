@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +16,7 @@ from agent.providers.catalog import OPENAI, Endpoint, azure_at, vertex_at
 from agent.providers.credentials import Credentials, CredentialsUnavailable, OutgoingRequest
 from agent.providers.identities import IdentitySettings, entra_sentence, identity, is_installed
 from tests.fakes.model_server import ModelServer, whole
+from tests.fakes.tls_server import self_signed, tls_server
 from tests.patience import PATIENCE_S
 
 AZURE_HOME = azure_at("https://boats.openai.azure.com")
@@ -29,7 +31,7 @@ VARIABLES = (
 @pytest.fixture(autouse=True)
 def no_identity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The environment of the tests has no identity, and the folder of the user is empty."""
-    for name in VARIABLES:
+    for name in (*VARIABLES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
         monkeypatch.delenv(name, raising=False)
     for name in ("HOME", "CLOUDSDK_CONFIG"):
         monkeypatch.setenv(name, str(tmp_path))
@@ -131,14 +133,18 @@ def test_the_code_of_a_refused_sign_in_says_what_to_do(message: str, sentence: s
 # Google Cloud
 
 
-def account_file(folder: Path, token_uri: str) -> str:
+@cache
+def private_key() -> str:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+def account_file(folder: Path, token_uri: str) -> str:
     account = {
         "type": "service_account",
         "project_id": "boats-123",
         "private_key_id": "1",
-        "private_key": pem,
+        "private_key": private_key(),
         "client_email": "bot@boats-123.iam.gserviceaccount.com",
         "client_id": "1",
         "token_uri": token_uri,
@@ -185,6 +191,19 @@ async def test_a_sign_in_that_nobody_answers_is_said(tmp_path: Path) -> None:
     file = account_file(tmp_path, "http://127.0.0.1:1/token")
     sentence = await trouble(VERTEX_HOME, IdentitySettings(credentials_file=file))
     assert sentence == "Google's sign-in does not respond. Check the network, or set VERTEX_API_KEY."
+
+
+async def test_the_authorities_of_a_company_are_trusted_where_tokens_are_fetched_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    certificate = self_signed(tmp_path, "127.0.0.1")
+    async with tls_server(certificate, b"".join(whole(200, TOKEN))) as address:
+        settings = IdentitySettings(credentials_file=account_file(tmp_path, f"https://{address}/token"))
+        sentence = await trouble(VERTEX_HOME, settings)
+        assert sentence.startswith("The certificate of Google at https://oauth2.googleapis.com is not trusted here")
+        assert "SSL_CERT_FILE" in sentence
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert (await headers_of(VERTEX_HOME, settings))["authorization"] == "Bearer token-of-account"
 
 
 @pytest.mark.parametrize("content", [None, "{}", "no json", '{"type": "spaceship"}'])

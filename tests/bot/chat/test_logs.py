@@ -21,7 +21,7 @@ SECRET = "xoxb-1234/5678+abcd"
 @pytest.fixture(autouse=True)
 def logging_as_it_was() -> Iterator[None]:
     root = logging.getLogger()
-    levels = {name: logging.getLogger(name).level for name in ("", "agent", "store", "bot")}
+    levels = {name: logging.getLogger(name).level for name in ("", "agent", "store", "bot", "azure", "google.auth")}
     before, root.handlers[:] = root.handlers[:], []
     yield
     root.handlers[:] = before
@@ -66,6 +66,7 @@ def test_a_librarys_warnings_are_logged_and_its_routine_lines_are_not(stream: io
     logging.getLogger("some.library").info("connected")
     logging.getLogger("some.library").warning("lost")
     assert stream.getvalue().endswith("WARNING some.library: lost\n")
+    logging.getLogger("azure.identity").warning("no identity in the first of nine places")
     assert stream.getvalue().count("\n") == 1
 
 
