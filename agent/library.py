@@ -440,7 +440,7 @@ def _open_in_cloud(
     region = region_of_arn(name) or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or ""
     values["AWS_REGION"] = region if is_aws_region(region) else ""
     key = api_key or environ.get(endpoint.key_setting) or None
-    if missing := missing_needs(endpoint, values, has_key=key is not None):
+    if missing := missing_needs(endpoint, name, values, has_key=key is not None):
         raise SettingsError(texts.CLOUD_SETTING_MISSING.format(name=missing[0], model=f"{endpoint.name}:{name}"))
     if endpoint.name == AZURE.name:
         endpoint = azure_at(address, environ.get("AZURE_OPENAI_API_VERSION", ""))

@@ -462,7 +462,7 @@ def bedrock_in(region: str, address: str = "") -> Endpoint:
     return endpoint.at(address) if address else endpoint
 
 
-def missing_needs(endpoint: Endpoint, values: Mapping[str, str], *, has_key: bool) -> list[str]:
-    """Return the settings that a service still needs. Vertex AI needs no project with a key."""
-    is_express = endpoint.name == VERTEX.name and has_key
+def missing_needs(endpoint: Endpoint, model: str, values: Mapping[str, str], *, has_key: bool) -> list[str]:
+    """Return the settings that a service still needs for a model. With a key, Gemini at Vertex AI needs no project."""
+    is_express = endpoint.name == VERTEX.name and has_key and not model.startswith("claude")
     return [] if is_express else [name for name in endpoint.needs if not values.get(name)]

@@ -71,7 +71,9 @@ EARLY_S = 300.0  # A token is renewed so long before it expires: longer than any
 # How old a token must be for a refusal to mean that it has become invalid: a newer one would be refused, too.
 FRESH_S = 60.0
 FETCH_TIMEOUT_S = 60.0  # A chain of sources tries several, and the command of a cloud's client takes seconds to start
-RETRY_S = 30.0  # After a failure with a token that is still valid: it is used until then
+# After a renewal that failed, or brought a token that expires soon, too: machines of clouds give the same one again
+# until it is about to expire. Until then, the token is used.
+RETRY_S = 30.0
 
 
 class TokenCredentials:
@@ -144,6 +146,7 @@ class TokenCredentials:
         finally:
             self._fetching = None
         self._token, self._fetched_at = token, self._clock.monotonic()
+        self._not_before = self._fetched_at + RETRY_S
         return token
 
 

@@ -353,7 +353,7 @@ def named_choice(
     endpoint, key = settings.endpoint(provider, model), settings.key(provider)
     if provider == BEDROCK.name and settings.region and not endpoint.region:
         raise SettingsError(models_texts.NOT_A_REGION.format(setting=settings.region_setting))
-    if missing := settings.missing(endpoint):
+    if missing := settings.missing(endpoint, model):
         raise SettingsError(
             models_texts.KEY_MISSING.format(key=missing[0], setting=setting, provider=provider, colon=colon)
         )

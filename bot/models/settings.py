@@ -515,14 +515,14 @@ class ModelSettings:
         }
         return keys.get(name)
 
-    def missing(self, endpoint: Endpoint) -> list[str]:
-        """Return the settings that the service still needs, without which its address is not known."""
+    def missing(self, endpoint: Endpoint, model: str) -> list[str]:
+        """Return the settings that the service still needs for a model, without which its address is not known."""
         values = {
             "AZURE_OPENAI_ENDPOINT": self.azure_endpoint,
             "GOOGLE_CLOUD_PROJECT": self.google_project,
             "AWS_REGION": endpoint.region,
         }
-        return missing_needs(endpoint, values, has_key=self.key(endpoint.name) is not None)
+        return missing_needs(endpoint, model, values, has_key=self.key(endpoint.name) is not None)
 
     def credentials(self, endpoint: Endpoint, key: Secret | None, clock: Clock) -> Key:
         """Return how requests to the service are authorized: by its key, else by this machine's identity in a cloud."""

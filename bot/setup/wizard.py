@@ -280,10 +280,10 @@ def _vertex(talk: Dialogue, draft: _Draft) -> list[str]:
     """Ask for a project and a location of Google Cloud, or for a key; return the settings that were typed."""
     talk.say(setup_texts.INIT_VERTEX)
     _optional_secret(talk, draft, "VERTEX_API_KEY", setup_texts.INIT_VERTEX_KEY)
-    if not draft.has("VERTEX_API_KEY"):
+    model = talk.ask(setup_texts.INIT_VERTEX_MODEL, DEFAULT_MODELS["gemini"]).strip()
+    if model.startswith("claude") or not draft.has("VERTEX_API_KEY"):
         _until_valid(talk, draft, "GOOGLE_CLOUD_PROJECT", setup_texts.INIT_VERTEX_PROJECT)
         _until_valid(talk, draft, "GOOGLE_CLOUD_LOCATION", setup_texts.INIT_VERTEX_LOCATION, "global")
-    model = talk.ask(setup_texts.INIT_VERTEX_MODEL, DEFAULT_MODELS["gemini"]).strip()
     draft.changes["COGENCY_MODEL"] = f"vertex:{model}"
     return ["COGENCY_MODEL", "VERTEX_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"]
 

@@ -41,6 +41,7 @@ from agent.recall_query import RecallQuery
 from agent.turn_records import Claiming, Closing
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.model_server import DONE, ModelServer, head, text
 from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S
 
@@ -216,13 +217,21 @@ async def test_closing_stops_what_runs_and_nothing_can_be_asked_any_more() -> No
             await agent("hello?")
 
 
-@pytest.mark.parametrize("model", ["gpt-6", "openai:", "nobody:x", "openai:gpt-6"])
+@pytest.mark.parametrize("model", ["gpt-6", "openai:", "nobody:x", "openai:gpt-6", "azure:prod", "vertex:gemini-3"])
 def test_a_model_that_cannot_be_used_is_an_error_at_once(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for endpoint in ENDPOINTS.values():
-        for name in filter(None, (endpoint.key_setting, endpoint.url_setting)):
+        for name in filter(None, (endpoint.key_setting, endpoint.url_setting, *endpoint.needs)):
             monkeypatch.delenv(name, raising=False)
     with pytest.raises(SettingsError):
         Agent(model)
+
+
+async def test_a_model_in_a_cloud_is_asked_by_its_key() -> None:
+    async with asyncio.timeout(PATIENCE_S), ModelServer([[head(), text("Hi", finish_reason="stop"), DONE]]) as server:
+        async with Agent("azure:prod/phi-4", base_url=server.url.removesuffix("/v1"), api_key="key-1") as agent:
+            assert await agent("Hello") == "Hi"
+        assert server.requests[0].path == "/openai/v1/chat/completions"
+        assert server.requests[0].headers["api-key"] == "key-1"
 
 
 def test_a_tool_that_acts_outward_is_refused_unless_the_program_allows_it() -> None:

@@ -112,6 +112,22 @@ async def test_a_token_is_used_until_it_expires_if_it_cannot_be_renewed() -> Non
     assert await bearer(credentials) == "5"
 
 
+async def test_a_token_that_expires_soon_is_not_fetched_again_with_each_request() -> None:
+    clock, fetched = FakeClock(auto=False), list[str]()
+
+    async def fetch() -> Token:
+        fetched.append("again")
+        return Token({"authorization": "Bearer token-1-secret"}, 1_767_614_400.0 + 200)  # 200 s after the clock's start
+
+    credentials = TokenCredentials(fetch, clock, UNANSWERED)
+    for _ in range(3):
+        assert await bearer(credentials) == "1"
+    assert len(fetched) == 1
+    await clock.advance(RETRY_S)
+    assert await bearer(credentials) == "1"
+    assert len(fetched) == 2
+
+
 async def test_a_refused_token_is_replaced_unless_it_is_new() -> None:
     clock, _, credentials = tokens()
     sent = await credentials.headers(REQUEST)

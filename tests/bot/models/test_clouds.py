@@ -60,6 +60,8 @@ def test_vertex_ai_needs_a_project_or_a_key() -> None:
         base_url("vertex:gemini-3.8-flash", ModelSettings())
     express = ModelSettings(vertex_api_key=KEY)
     assert base_url("vertex:gemini-3.8-flash", express) == "https://aiplatform.googleapis.com/v1"
+    with pytest.raises(SettingsError, match=r"GOOGLE_CLOUD_PROJECT is missing"):
+        base_url("vertex:claude-sonnet-5-5", express)
     moved = ModelSettings(google_project="p-1", vertex_base_url="https://vertex.p.googleapis.com")
     assert base_url("vertex:claude-sonnet-5-5", moved) == (
         "https://vertex.p.googleapis.com/v1/projects/p-1/locations/global"
