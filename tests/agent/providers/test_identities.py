@@ -15,7 +15,8 @@ from agent.machine import CLOCK
 from agent.providers.catalog import OPENAI, Endpoint, azure_at, vertex_at
 from agent.providers.credentials import Credentials, CredentialsUnavailable, OutgoingRequest
 from agent.providers.identities import IdentitySettings, entra_sentence, identity, is_installed
-from tests.fakes.model_server import ModelServer, whole
+from tests.fakes.company_network import company_network
+from tests.fakes.model_server import ModelServer, Reply, Request, whole
 from tests.fakes.tls_server import self_signed, tls_server
 from tests.patience import PATIENCE_S
 
@@ -98,6 +99,42 @@ async def test_a_tenant_that_cannot_be_one_is_said() -> None:
     sentence = await trouble(AZURE_HOME, IdentitySettings("no tenant!", "client-1", "secret-1"))
     assert sentence.startswith("Microsoft Entra ID refused the sign-in (invalid): check AZURE_TENANT_ID")
     assert "secret-1" not in repr(IdentitySettings("t", "c", "secret-1"))
+
+
+LOGIN = "login.microsoftonline.com"
+
+
+def sign_in(request: Request) -> Reply:
+    """Answer as Microsoft Entra ID does for the application client-1."""
+    root = f"https://{LOGIN}/tenant-1"
+    if request.method == "GET":
+        endpoints = {name: f"{root}/oauth2/v2.0/{name}" for name in ("authorize", "token")}
+        found = {f"{'authorization' if name == 'authorize' else name}_endpoint": url for name, url in endpoints.items()}
+        return whole(
+            200, {**found, "issuer": f"{root}/v2.0", "tenant_discovery_endpoint": root, "metadata": list[str]()}
+        )
+    if b"client_secret=right-1" in request.body:
+        return whole(200, {"access_token": "token-of-client", "expires_in": 3600, "token_type": "Bearer"})
+    return whole(
+        401, {"error": "invalid_client", "error_description": "AADSTS7000215: Invalid client secret provided."}
+    )
+
+
+async def test_an_application_signs_in_through_the_proxy_of_a_company(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with ModelServer(sign_in) as entra:
+        hosts = {LOGIN: entra.url.removeprefix("http://").partition("/")[0]}
+        async with company_network(tmp_path, hosts, "ann:p@ss") as proxy:
+            monkeypatch.setenv("HTTPS_PROXY", f"http://ann:p%40ss@{proxy.address}")
+            monkeypatch.setenv("SSL_CERT_FILE", str(proxy.authority))
+            headers = await headers_of(AZURE_HOME, IdentitySettings("tenant-1", "client-1", "right-1"))
+            assert headers == {"authorization": "Bearer token-of-client"}
+            sentence = await trouble(AZURE_HOME, IdentitySettings("tenant-1", "client-1", "wrong-1"))
+            assert sentence.startswith(
+                "Microsoft Entra ID refused the sign-in (AADSTS7000215): the client secret is wrong"
+            )
+            assert {*proxy.asked} == {f"{LOGIN}:443"}
 
 
 @pytest.mark.parametrize(
