@@ -14,7 +14,7 @@ LATEST_TURNS: Final = 5_000  # The newest turns that are read: a start must not 
 _HEARD: Final = "heard:"
 _IS_OF_SOURCE: Final = meta.c.name == sa.bindparam("key")
 _WATERMARK: Final = sa.select(meta.c.value).where(_IS_OF_SOURCE)
-_REMOVE: Final = sa.delete(meta).where(_IS_OF_SOURCE)
+_MOVE: Final = sa.update(meta).where(_IS_OF_SOURCE)
 _ADD: Final = sa.insert(meta)
 
 
@@ -40,5 +40,6 @@ def watermark(connection: sa.Connection, source: str) -> datetime | None:
 
 
 def set_watermark(connection: sa.Connection, source: str, time: datetime) -> None:
-    connection.execute(_REMOVE, {"key": _HEARD + source})
-    connection.execute(_ADD, {"name": _HEARD + source, "value": time.isoformat().encode()})
+    key, value = _HEARD + source, time.isoformat().encode()
+    if not connection.execute(_MOVE, {"key": key, "value": value}).rowcount:
+        connection.execute(_ADD, {"name": key, "value": value})

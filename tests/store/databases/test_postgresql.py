@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime
 from threading import Event
 
 import pytest
@@ -230,6 +231,12 @@ async def open_on(server: PostgresServer) -> AsyncGenerator[Store]:
             yield opened
     finally:
         await opened.close()
+
+
+async def test_processes_that_store_how_far_they_read_at_once_do_not_fail(store: Store) -> None:
+    times = [datetime(2026, 1, 5, 12, 0, second, tzinfo=UTC) for second in range(60)]
+    await asyncio.gather(*(store.conversations.set_watermark("test", time) for time in times))
+    assert await store.conversations.watermark("test") in times
 
 
 async def test_a_server_that_is_killed_and_comes_back_costs_one_sentence_and_no_restart() -> None:
