@@ -298,7 +298,7 @@ INTERACTIONS_DELTAS = {
 INTERACTIONS_STATUS = {
     "completed": StopReason.END,
     **dict.fromkeys(("incomplete", "budget_exceeded", "requires_continuation"), StopReason.LENGTH),
-    **dict.fromkeys(("in_progress", "requires_action", "cancelled", "queued"), StopReason.UNKNOWN),
+    **dict.fromkeys(("in_progress", "requires_action", "cancelled", "queued", "idle"), StopReason.UNKNOWN),
     "failed": None,  # an error
 }
 INTERACTIONS_USAGE = {
@@ -349,7 +349,7 @@ OFFICIAL: list[tuple[str, Names, Mapping[str, object]]] = [
     (f"{INTERACTIONS}:InteractionSSEEvent", partial(variants, tag="event_type"), INTERACTIONS_EVENTS),
     (f"{INTERACTIONS}:Step", variants, INTERACTIONS_STEPS),
     (f"{INTERACTIONS}:StepDeltaData", variants, INTERACTIONS_DELTAS),
-    (f"{INTERACTIONS}:InteractionSseEventInteractionStatus", words, INTERACTIONS_STATUS),
+    (f"{INTERACTIONS}:InteractionStatusUpdate#status", words, INTERACTIONS_STATUS),
     (f"{INTERACTIONS}:Usage", paths, INTERACTIONS_USAGE),
 ]
 
