@@ -219,7 +219,7 @@ BEDROCK_KEY_REFUSED = (
     "Amazon Bedrock refused the API key ({status}). Check AWS_BEARER_TOKEN_BEDROCK, and that the key belongs to the "
     "region {region}."
 )
-BEDROCK_ON_LIMIT = "The quotas of the account are in the Service Quotas console of AWS, under Amazon Bedrock."
+BEDROCK_ON_LIMIT = "To see your quotas, open Service Quotas in the AWS console, and choose Amazon Bedrock."
 AWS_EXTRA_MISSING = (
     "Without AWS_BEARER_TOKEN_BEDROCK, the bot signs requests to Amazon Bedrock with AWS credentials. This needs the "
     "extra 'bedrock', which is not installed. Run {command}, or set the key."
