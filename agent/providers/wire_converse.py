@@ -252,7 +252,7 @@ class _Block:
     def __init__(self, *, is_reasoning: bool, gap: str = "") -> None:
         self.is_reasoning = is_reasoning
         self.pieces: list[str] = []
-        self.signature = ""
+        self.signatures: list[str] = []
         self.redacted: list[str] = []
         self._gap = gap
 
@@ -273,8 +273,8 @@ class _Block:
             text = self.text + end
             return [{"text": text}] if text.strip() else []
         items: list[JsonObject] = [{"reasoningContent": {"redactedContent": data}} for data in self.redacted]
-        if self.signature:
-            thought: JsonObject = {"text": self.text, "signature": self.signature}
+        if signature := "".join(self.signatures):
+            thought: JsonObject = {"text": self.text, "signature": signature}
             items.append({"reasoningContent": {"reasoningText": dict(thought)}})
         return items
 
@@ -293,6 +293,7 @@ class ConverseReader(AnswerReader):
         super().__init__(dialect)
         self._blocks: list[_Block] = []
         self._by_index: dict[tuple[int, bool], _Block] = {}
+        self._has_text = False
         self._calls = NativeCalls()
 
     def receive(self, data: str) -> list[ReaderEvent]:
@@ -329,7 +330,8 @@ class ConverseReader(AnswerReader):
         """Process a piece of the block at this index."""
         self.begun = True
         if isinstance(text := delta.get("text"), str):
-            return self._block(index, is_reasoning=False).grow(text)
+            # Without text, there is no block: so the last text is found in the first block of text from the end.
+            return self._block(index, is_reasoning=False).grow(text) if text else []
         if thought := wire.as_object(delta.get("reasoningContent")):
             return self._reasoning(thought, index)
         if use := wire.as_object(delta.get("toolUse")):
@@ -340,8 +342,9 @@ class ConverseReader(AnswerReader):
     def _reasoning(self, thought: Mapping[str, object], index: object) -> list[ReaderEvent]:
         known = len(self._blocks)
         block = self._block(index, is_reasoning=True)
-        thinks_again = len(self._blocks) > known and any(not earlier.is_reasoning for earlier in self._blocks)
-        block.signature += wire.as_text(thought.get("signature"))
+        thinks_again = len(self._blocks) > known and self._has_text
+        if signature := wire.as_text(thought.get("signature")):
+            block.signatures.append(signature)
         if redacted := wire.as_text(thought.get("redactedContent")):
             block.redacted.append(redacted)
         # After some text, an empty piece of reasoning means that the model thinks again, which may take long.
@@ -357,6 +360,7 @@ class ConverseReader(AnswerReader):
         if block is None:
             block = _Block(is_reasoning=is_reasoning, gap="" if is_reasoning else self._gap())
             self._blocks.append(block)
+            self._has_text = self._has_text or not is_reasoning
             if isinstance(index, int):
                 self._by_index[index, is_reasoning] = block
         return block

@@ -4,6 +4,7 @@ Each request and each event is checked by botocore's description of the service.
 """
 
 import json
+from time import process_time
 from typing import Any
 from urllib.parse import unquote
 
@@ -22,6 +23,7 @@ from agent.providers.dialect import ReaderEvent
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.wire_converse import NO_OUTPUT, ConverseDialect, ConverseReader
 from tests.fakes.converse_types import converse_events, event_problems, problems, service_model
+from tests.patience import cpu_s
 
 CLAUDE = "us.anthropic.claude-sonnet-5-5"
 DIALECT = ConverseDialect.of(CLAUDE)
@@ -564,3 +566,16 @@ def test_effort_is_declared_only_where_it_is_sent() -> None:
         takes = traits_of(model).effort is not EffortField.NONE
         assert ConverseDialect.of(model).capabilities.effort is takes
     assert wire.EFFORT[Depth.DEEP] == "high"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"text": ""}, {"reasoningContent": {"text": ""}}, {"reasoningContent": {"signature": "c2ln" * 25}}],
+)
+@pytest.mark.parametrize("blocks", [1, 20_000])
+def test_many_blocks_and_pieces_that_nobody_reads_take_linear_time(fields: JsonObject, blocks: int) -> None:
+    """Quadratic time would be 10 seconds and more."""
+    reader, began = ConverseReader(DIALECT.name), process_time()
+    for number in range(20_000):
+        reader.receive(json.dumps(delta(number % blocks, **fields)))
+    assert process_time() - began < cpu_s(5)
