@@ -184,7 +184,11 @@ def reopen(connection: sa.Connection, number: int, taker: str, people: Collectio
     held = sa.update(handoff).where(
         handoff.c.id == number, handoff.c.state == HandoffState.TAKEN, handoff.c.taker == taker
     )
-    values = {"state": HandoffState.OPEN, "taker": "", "taker_name": "", "changed": now, "reminded": False}
+    values: dict[str, object] = {"state": HandoffState.OPEN, "taker": "", "taker_name": ""}
+    values |= {"changed": now, "reminded": False}
+    # What the asker agreed to share was for the people whom they were shown then.
+    if not {each.person for each in messages(connection, number)}.issuperset(people):
+        values["shared"] = ""
     if connection.execute(held.values(**values)).rowcount == 0:
         return False
     _reset_messages(connection, number, now)

@@ -47,7 +47,9 @@ class Handoffs(Protocol):
         ...
 
     async def reopen(self, number: int, taker: str, people: Collection[str], now: datetime, /) -> bool:
-        """Let a taken request wait again, for these people, unless it is no longer this taker's."""
+        """Let a taken request wait again, for these people, unless it is no longer this taker's. If they were not all
+        asked before, nothing is shared any more.
+        """
         ...
 
     async def reminded(self, number: int, /) -> bool:

@@ -5,6 +5,7 @@ of the conversation may read (`agent.handoffs.HandoffContent`).
 """
 
 import hashlib
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -34,9 +35,9 @@ def summary_of(content: HandoffContent) -> str:
     return "\n".join(lines)
 
 
-def digest_of(summary: str) -> str:
-    """Return what stands for a summary that a person was shown."""
-    return hashlib.sha256(summary.encode()).hexdigest()[:DIGEST_CHARS]
+def digest_of(summary: str, people: Iterable[str] = ()) -> str:
+    """Return what stands for a summary that a person was shown, with the ids of those who would get it."""
+    return hashlib.sha256("\0".join((summary, *sorted(people))).encode()).hexdigest()[:DIGEST_CHARS]
 
 
 def request_text(handoff: Handoff, content: HandoffContent | None) -> str:

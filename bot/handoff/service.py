@@ -193,7 +193,7 @@ class HandoffService:
             raise Refused(texts.NOT_THIS_ONE)
         summary, private = summary_of(content), is_private(question)
         named = ", ".join(literal(each.person.name) for each in people)
-        words = f"{reply.turn} {digest_of(summary)}"
+        words = f"{reply.turn} {digest_of(summary, _ids(people))}"
         alone = PanelAction(texts.ALONE_BUTTON if private else texts.BUTTON, f"{orders.SEND} {words}", typed=TYPED_YES)
         share = PanelAction(texts.SHARE_BUTTON, f"{orders.SHARE} {words}")
         form = (PRIVATE_FORM if private else FORM).button(f"{orders.SEND} {words}")
@@ -208,21 +208,27 @@ class HandoffService:
         if content is None:
             raise Refused(texts.NOT_THIS_ONE)
         private = reply.audience.partition(":")[0] == AudienceKind.PERSON
-        shares = private and order.shares
-        if shares and digest_of(summary_of(content)) != order.digest:
+        if not (private and order.shares):
+            return await self._ask(asker, reply, order.note)
+        if (panel := await self._current(reply, asker)) is not None:
+            return panel
+        people, summary = await self._found(await self._question(reply), asker.person.id), summary_of(content)
+        if digest_of(summary, _ids(people)) != order.digest:
             return await self._prepare(asker, reply, texts.PREVIEW_CHANGED)
-        return await self._ask(asker, reply, order.note, order.digest if shares else "")
+        return await self._ask(asker, reply, order.note, digest_of(summary), people)
 
-    async def _ask(self, asker: Asker, reply: Answered, note: str, shared: str = "") -> Panel:
-        """Ask the people of the place. `shared`: as in `NewHandoff`."""
+    async def _ask(
+        self, asker: Asker, reply: Answered, note: str, shared: str = "", people: Sequence[Approver] = ()
+    ) -> Panel:
+        """Ask these people, by default those of the place. `shared`: as in `NewHandoff`."""
         if (panel := await self._current(reply, asker)) is not None:
             return panel
         question, person, now = await self._question(reply), asker.person.id, self.clock.now()
         if await self.handoffs.asked_since(person, now - timedelta(days=1)) >= MAX_A_DAY:
             raise Refused(texts.TOO_MANY.format(most=MAX_A_DAY))
-        people = await self._found(question, person)
+        people = people or await self._found(question, person)
         new = NewHandoff(reply.turn, person, asker.person.name, note, shared)
-        handoff = await self.handoffs.ask(new, [each.person.id for each in people], now)
+        handoff = await self.handoffs.ask(new, _ids(people), now)
         if handoff is None:
             raise Refused(texts.NOT_THIS_ONE)
         if handoff.person != person or handoff.time != now:  # someone else was faster
@@ -598,6 +604,10 @@ def _back(handoff: Handoff) -> PanelAction:
 
 def _cancel(handoff: Handoff) -> PanelAction:
     return PanelAction(texts.CANCEL_BUTTON, f"{orders.WORD} {orders.CANCEL} {handoff.number}")
+
+
+def _ids(people: Sequence[Approver]) -> list[str]:
+    return [each.person.id for each in people]
 
 
 def _is_party(handoff: Handoff, person: str) -> bool:

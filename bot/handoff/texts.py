@@ -40,7 +40,9 @@ PREVIEW_PRIVATE = (
     "name and exactly this:"
 )
 PREVIEW_PRIVATE_HOW = "If you choose *Ask without sharing*, they only get your name and a request to write to you."
-PREVIEW_CHANGED = "The conversation has changed, so nothing was sent. This is what it looks like now."
+PREVIEW_CHANGED = (
+    "The conversation or the people to ask have changed, so nothing was sent. This is what it looks like now."
+)
 ASKED = "I asked {people}. I will write here when one of them takes over. Until then, I keep answering."
 ASKED_NOTE = "They only got your message, and nothing of this conversation."
 CANCEL_BUTTON = "Cancel request"

@@ -518,3 +518,26 @@ async def test_an_outcome_that_cannot_be_shown_is_tried_for_a_day_and_then_left_
     desk.platform.fails_to_update = False
     await desk.later(SLOWLY)
     assert ("no longer needs a human" in desk.shown_to(BOB)) is (fails_for == AGAIN)
+
+
+async def test_what_a_person_agreed_to_share_goes_to_those_whom_they_were_shown() -> None:
+    desk = Desk(f"person:{BOB}", DIRECT)
+    await desk.answered()
+    preview = await desk.use()
+    share = next(action for action in preview.actions if action.label == texts.SHARE_BUTTON)
+    desk.people = parse_entries(f"person:{EVE}")
+    again = await desk.use(share.words)
+    assert again.text.startswith(texts.PREVIEW_CHANGED)
+    assert "Test:Eve" in again.text
+    await desk.work()
+    assert not desk.platform.shown
+    await desk.asked(texts.SHARE_BUTTON)
+    assert ANSWER in desk.shown_to(EVE)
+    await desk.press(EVE, "handoff take 1")
+    await desk.work()
+    # She leaves, and others take over now.
+    desk.people = parse_entries(f"person:{BOB}")
+    await desk.later(LOOK)
+    assert "Ann asks for a human" in desk.shown_to(BOB)
+    assert QUESTION not in desk.shown_to(BOB)
+    assert ANSWER not in desk.shown_to(BOB)
