@@ -2,13 +2,15 @@
 
 The library botocore finds the credentials: the environment, the shared files with their profiles, single sign-on,
 assumed roles, web identities, containers and instances. It renews those that expire when a request is signed. All of it
-may block, so it runs in a thread. The library is imported with the first request that is signed.
+may block, even forever, so it runs in threads of its own: other work of the process does not wait for them. The library
+is imported with the first request that is signed.
 """
 
 import asyncio
 import ssl
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,6 +23,7 @@ from agent.providers.credentials import FETCH_TIMEOUT_S, FRESH_S, CredentialsUna
 from agent.providers.faults import Fault
 
 SERVICE: Final = "bedrock"
+MAX_THREADS: Final = 4  # Of one service: a signature takes a millisecond, and a source of credentials may take long
 # For a program that uses the library. The bot names the command for its installation when it opens the model.
 PIP_COMMAND: Final = "pip install 'cogency-bot[bedrock]'"
 
@@ -80,6 +83,7 @@ class AwsCredentials:
         self._region = region
         self._clock = clock
         self._open_session = open_session or open_aws_session
+        self._threads = ThreadPoolExecutor(MAX_THREADS, "aws")
         self._lock = threading.Lock()  # One thread asks the chain, and the others wait for what it found
         self._credentials: FoundCredentials | None = None
         self._found_at = float("-inf")
@@ -89,7 +93,7 @@ class AwsCredentials:
     async def headers(self, request: OutgoingRequest) -> Mapping[str, str]:
         try:
             async with asyncio.timeout(FETCH_TIMEOUT_S):
-                return await asyncio.to_thread(self._sign, request)
+                return await asyncio.get_running_loop().run_in_executor(self._threads, self._sign, request)
         except TimeoutError:
             raise CredentialsUnavailable(texts.AWS_SILENT) from None
 

@@ -121,6 +121,23 @@ async def test_credentials_that_are_about_to_expire_are_renewed_before_the_reque
     assert (await credentials.headers(REQUEST))["x-amz-security-token"] == "token-3"
 
 
+async def test_a_source_that_hangs_keeps_no_other_work_of_the_process_waiting() -> None:
+    opened = threading.Event()
+
+    def open_session(identity: AwsIdentity) -> AwsSession:
+        opened.wait()
+        return Chain().open(identity)
+
+    credentials = AwsCredentials(AwsIdentity(), "us-east-1", FakeClock(), open_session)
+    requests = [asyncio.create_task(credentials.headers(REQUEST)) for _ in range(40)]  # more than asyncio has threads
+    try:
+        async with asyncio.timeout(5):
+            assert await asyncio.to_thread(lambda: "done") == "done"
+    finally:
+        opened.set()
+    assert all("authorization" in headers for headers in await asyncio.gather(*requests))
+
+
 async def test_refused_credentials_are_looked_for_again_but_not_at_once() -> None:
     chain, clock = Chain(), FakeClock()
     credentials = AwsCredentials(AwsIdentity(), "us-east-1", clock, chain.open)
