@@ -3,8 +3,8 @@
 The processes and their servers are those of `benchmarks.first_text`, but with wide limits. In each round, people ask in
 eight channels of each platform at once, and the next round begins when all are answered. Two things are not counted:
 the first rounds, in which a process loads modules and its connections prepare their statements; and what the idle
-process uses in the same time, which is measured before. Processor time is that of the processes, not of the clock, so
-other work on the machine changes it little.
+process uses in the same time, which is measured before. Processor time is that of the processes, not of the clock. Yet
+on a busy machine it varies by tens of percent from run to run: compare only what one run measured.
 """
 
 import asyncio
