@@ -198,7 +198,7 @@ def reopen(connection: sa.Connection, number: int, taker: str, people: Collectio
 
 
 def _reset_messages(connection: sa.Connection, number: int, now: datetime) -> None:
-    """Delete what people were written, so that those who may still take the request are written anew."""
+    """Delete what people were written. Those who may still take the request are written anew."""
     for row in connection.execute(_SHOWN.where(handoff_message.c.handoff == number)).all():
         _delete_pages(connection, row, now)
     connection.execute(sa.delete(handoff_message).where(handoff_message.c.handoff == number))
@@ -317,7 +317,8 @@ def drop_person(connection: sa.Connection, who: str, now: datetime) -> None:
     numbers = connection.execute(sa.select(handoff.c.id).where(theirs)).scalars().all()
     outbox.drop_handoffs(connection, numbers)
     for number in numbers:
-        reopen(connection, number, who, _written_to(connection, number, who), now)
+        if not reopen(connection, number, who, _written_to(connection, number, who), now):
+            _reset_messages(connection, number, now)  # it is over, and its messages name who had it
     connection.execute(sa.update(handoff).where(theirs).values(taker="", taker_name=""))
     mine = handoff_message.c.person == who
     for row in connection.execute(_SHOWN.where(mine)).all():

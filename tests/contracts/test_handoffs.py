@@ -179,6 +179,20 @@ async def test_what_a_forgotten_person_had_taken_waits_for_the_others(store: Sto
     assert "bob" not in str([each.data for each in await waiting(store, key=f"handoff {handoff.number}")])
 
 
+async def test_messages_that_name_a_forgotten_person_who_handed_back_are_deleted(store: Store) -> None:
+    handoff = await asked(store)
+    for person in ("bob", "eve"):
+        await store.handoffs.shown(handoff.number, person, [f"dm/{person}"])
+    await store.handoffs.take(handoff.number, "bob", "Bob", LATER)
+    await store.handoffs.close(handoff.number, HandoffState.RETURNED, LATER)
+    await store.forgetting.forget(Everything("bob"), LATER)
+    left = await store.handoffs.by_number(handoff.number)
+    assert left is not None
+    assert (left.state, left.taker, left.taker_name) == (HandoffState.RETURNED, "", "")
+    assert not await store.handoffs.messages(handoff.number)
+    assert {*await jobs(store, DELETE_REPLY)} == {f'["", "", "dm/{person}", "page"]' for person in ("bob", "eve")}
+
+
 async def test_the_export_of_a_person_has_their_own_words_only(store: Store) -> None:
     handoff = await asked(store)
     await store.handoffs.take(handoff.number, "bob", "Bob", LATER)
