@@ -223,7 +223,7 @@ def asked_since(connection: sa.Connection, who: str, since: datetime) -> int:
 
 
 def content(connection: sa.Connection, number: int) -> HandoffContent | None:
-    said = sa.select(message.c.author, message.c.text, message.c.drawn_from, message.c.conversation)
+    said = sa.select(message.c.author, message.c.text, message.c.drawn_from, message.c.conversation, message.c.audience)
     found = connection.execute(said.where(message.c.turn == number).order_by(message.c.id)).all()
     asked = [row for row in found if row.author == Author.PERSON]
     if not asked:
@@ -241,14 +241,14 @@ def content(connection: sa.Connection, number: int) -> HandoffContent | None:
         answer="\n\n".join(row.text for row in replies) if replies and drawn == WIDE else None,
         drawn_from=drawn,
         tools=tuple(dict.fromkeys(names)),
-        summary=_summary(connection, where) if is_wide else SituationSummary(),
+        summary=_summary(connection, where, asked[0].audience) if is_wide else SituationSummary(),
     )
 
 
-def _summary(connection: sa.Connection, where: str) -> SituationSummary:
-    stored = connection.execute(
-        sa.select(conversation.c.summary).where(conversation.c.id == where)
-    ).scalar_one_or_none()
+def _summary(connection: sa.Connection, where: str, audience: str) -> SituationSummary:
+    """The summary for these readers: none if the conversation has had others since."""
+    for_them = sa.and_(conversation.c.id == where, conversation.c.audience == audience)
+    stored = connection.execute(sa.select(conversation.c.summary).where(for_them)).scalar_one_or_none()
     return row_mapping.summary(stored)[0] if stored else SituationSummary()
 
 

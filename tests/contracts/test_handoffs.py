@@ -9,10 +9,11 @@ import pytest
 from agent.events import Outcome
 from agent.handoffs import HANDOFF, SENDING, Handoff, HandoffOutcome, HandoffState, NewHandoff
 from agent.incoming import Incoming
-from agent.memory.audience import NOWHERE, TeamAudience, label
+from agent.memory.audience import NOWHERE, GroupAudience, Place, TeamAudience, label
 from agent.memory.forgetting_plans import Deleted, Everything, OneReply
 from agent.outgoing import OutgoingEvent
 from agent.shown_replies import DELETE_REPLY
+from agent.state import SituationSummary
 from agent.turn_records import Claim, Closing
 from store.data_subjects import PersonSubject, data_subjects_in
 from store.engine import Store
@@ -120,6 +121,19 @@ async def test_an_answer_that_not_all_may_read_is_in_no_summary(store: Store) ->
         content = await store.handoffs.content(claim.turn)
         assert content is not None
         assert (content.question, content.answer, content.summary.is_empty) == ("one", None, True)
+
+
+async def test_the_summary_of_a_channel_that_became_private_goes_to_none_who_could_read_it_before(store: Store) -> None:
+    before = await answered(store, said("What is the boat called?", place=TEAM))
+    private = Place(GroupAudience("test:secret"), within_team="test")
+    await store.ledger.accept(said("And the secret one?", place=private))
+    after = await claimed(store)
+    closing = Closing(Outcome.ANSWERED, "Heron.", pages=("page",), summary=SituationSummary(goal="The secret boat."))
+    await store.ledger.finish(after, closing, LATER)
+    then, now = await store.handoffs.content(before.turn), await store.handoffs.content(after.turn)
+    assert then is not None
+    assert now is not None
+    assert (then.summary, now.summary.goal) == (SituationSummary(), "The secret boat.")
 
 
 async def test_the_newest_answer_is_found_in_the_thread_and_else_only_for_its_asker(store: Store) -> None:
