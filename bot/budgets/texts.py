@@ -44,7 +44,7 @@ CODE_TODAY_UNLIMITED = "Python code: {used} used, no limit."
 ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) can see or change other people's budgets."
 OPERATOR = "Operators have no spending limit."
 BUDGET_USAGE = (
-    "Write `channel`, `workspace`, `everyone` or a person, or leave it empty for your own budget. To change it, add "
+    "Write `channel`, `workspace`, `everyone` or a person, or nothing for your own budget. To change the budget, add "
     "`5,000,000 tokens`, `$20`, `exempt` or `reset`."
 )
 OTHER_BUDGETS = (

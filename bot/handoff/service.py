@@ -234,7 +234,8 @@ class HandoffService:
         if handoff.person != person or handoff.time != now:  # someone else was faster
             return await self._current(reply, asker) or Panel(texts.TAKE_FAILED[HandoffOutcome.OVER], refused=True)
         named = ", ".join(literal(each.person.name) for each in people)
-        private_note = texts.ASKED_NOTE if is_private(question) and not shared else ""
+        alone = texts.ASKED_NOTE if note else texts.ASKED_ALONE
+        private_note = alone if is_private(question) and not shared else ""
         text = " ".join(filter(None, [texts.ASKED.format(people=named), private_note]))
         return Panel(text, (_cancel(handoff),))
 

@@ -44,7 +44,8 @@ PREVIEW_CHANGED = (
     "The conversation or the people to ask have changed, so nothing was sent. This is what it looks like now."
 )
 ASKED = "I asked {people}. I will write here when one of them takes over. Until then, I keep answering."
-ASKED_NOTE = "They only got your message, and nothing of this conversation."
+ASKED_NOTE = "They got only your name and your message, and nothing else from this conversation."
+ASKED_ALONE = "They got only your name, and nothing from this conversation."
 CANCEL_BUTTON = "Cancel request"
 KEPT = "Nobody was asked."
 TOO_LONG = "Please use at most {most:,} characters for your message."

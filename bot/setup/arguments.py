@@ -642,5 +642,7 @@ def _members(kind: type[E]) -> Callable[[str], frozenset[E]]:
 
 def _application_id(text: str) -> str:
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_ID_CHARS):
-        raise argparse.ArgumentTypeError("must be the application ID from the General Information page")
+        raise argparse.ArgumentTypeError(
+            "must be the application ID from the General Information page in Discord's developer portal"
+        )
     return text

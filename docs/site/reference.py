@@ -345,7 +345,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "how much the bot has learned about a person in one place", "until everything about them is forgotten"
         ),
         "profile_entry": Stored(
-            "something that the bot learned about a person", "until one of its source messages is forgotten"
+            "something that the bot learned about a person",
+            "until one of its source messages is forgotten, it is deleted with `/memory`, or something newer replaces it",
         ),
         "profile_source": Stored(
             "the messages from which the bot learned a profile entry", "as long as the entry is stored"

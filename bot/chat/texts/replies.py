@@ -52,7 +52,7 @@ REPLY_DELETED = "My answer was deleted while I was writing it, so I stopped. Ask
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Try rephrasing your question."
 STEPS_BEFORE = "{count} before"
 ANSWERED_ELSEWHERE = "Another process answered this question. The reply is in its thread."
-NO_ANSWER_FROM_FIRST = "it could not answer."
+NO_ANSWER_FROM_FIRST = "that model did not answer."
 # Stands for a question that the operator's hook refused, wherever it would be read again.
 QUESTION_WITHHELD = "(A rule of the operator withheld this question.)"
 ASK_OTHERWISE = "A rule of the operator withheld this question, so I no longer have it. Ask it in other words."
@@ -206,7 +206,10 @@ def model_not_allowed(allowed: Collection[str]) -> str:
 
 CLOSED_TO = {
     Authority.GUEST: "Guests cannot use me here. Ask my operator for access.",
-    Authority.STRANGER: ("Only members can use me, and I could not find you among them. Ask my operator for access."),
+    Authority.STRANGER: (
+        "I can only answer members of the workspaces and servers I work for, and I could not find you among them. "
+        "Ask my operator for access."
+    ),
 }
 NOT_ALLOWED: Mapping[str, str] = {
     "channel": "I cannot answer in this channel. Ask me in another one, or ask my operator to add this one.",

@@ -253,7 +253,7 @@ async def test_a_question_of_whom_slack_does_not_tell_waits_and_is_tried_again(
         await slack.until(lambda: host.taken)
         await slack.until(lambda: not host.store.chosen.get(f"owed:{TEAM}"))
     assert [(asked.text, asked.authority) for asked in host.taken] == [("hello", Authority.EMPLOYEE)]
-    assert not any(ephemeral.text.startswith("Only members can use me") for ephemeral in slack.state.ephemerals)
+    assert not any(ephemeral.text.startswith("I can only answer members") for ephemeral in slack.state.ephemerals)
     waits = [line for line in caplog.messages if "until Slack says who wrote them" in line]
     assert len(waits) == 1
 
