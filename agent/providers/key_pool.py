@@ -12,7 +12,6 @@ Rules
 """
 
 import math
-import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -39,13 +38,12 @@ from agent.ports.model import (
 )
 from agent.providers.catalog import Endpoint
 from agent.providers.faults import RetryPolicy
-from agent.providers.keys import key_end
+from agent.providers.keys import KEY_MARK, key_end
 
 # A key that was refused is tried again after this time: services refuse good keys, too, while they have a problem.
 SET_ASIDE_S: Final = 3_600.0
 LIMITED_S: Final = 5.0  # How long a key rests if the service does not say it: limits are by the second or the minute
 MAX_LIMITED_S: Final = 86_400.0  # The longest limits are by the day
-_MARK: Final = re.compile(r"#key-([0-9a-f]{8})$")
 
 
 @dataclass(slots=True)
@@ -146,7 +144,7 @@ class KeyRing:
 
     def marked(self, handle: str) -> tuple[str, Sequence[int]]:
         """Return a handle without the mark of its key, and the key; all keys if it has no mark, or that of another."""
-        found = _MARK.search(handle)
+        found = KEY_MARK.search(handle)
         bare = handle[: found.start()] if found else handle
         own = [index for index in range(len(self.keys)) if found and self.mark(index) == found[0]]
         return bare, own or range(len(self.keys))

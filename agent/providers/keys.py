@@ -1,5 +1,6 @@
 """The texts of API keys: several in one setting, and the part that operators may read. Pure."""
 
+import re
 from typing import Final
 
 from agent import texts
@@ -7,6 +8,8 @@ from agent import texts
 SHOWN_CHARS: Final = 4
 MIN_SHOWN_OF: Final = 16  # Of a shorter key, four characters would be too large a part
 MAX_KEYS: Final = 20  # Each may be asked before a question fails
+# The end of a handle that one of several keys stored. It stays if one key is left.
+KEY_MARK: Final = re.compile(r"#key-([0-9a-f]{8})$")
 
 
 def split_keys(value: str) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ from agent.providers.credentials import OutgoingRequest
 from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, FaultKind, read_error
 from agent.providers.http_client import Http, TransportError
+from agent.providers.keys import KEY_MARK
 from agent.providers.replay import AttemptFailed, ReplayProvider, ServedModel, ServedProvider
 from agent.providers.resume_chain import ResumeChain, chain_after
 from agent.providers.wire_gemini import IMAGE_TYPES, refuses_thinking, stopped_inside
@@ -293,7 +294,8 @@ class InteractionsProvider(ServedProvider):
         """
         own_handles = [handle for handle in handles if handle.startswith(PREFIX)]
         gate = asyncio.Semaphore(AT_ONCE)
-        results = await asyncio.gather(*(self._forget(handle.removeprefix(PREFIX), gate) for handle in own_handles))
+        ids = [KEY_MARK.sub("", handle.removeprefix(PREFIX)) for handle in own_handles]
+        results = await asyncio.gather(*(self._forget(each, gate) for each in ids))
         return tuple(handle for handle, deleted in zip(own_handles, results, strict=True) if not deleted)
 
     async def aclose(self) -> None:

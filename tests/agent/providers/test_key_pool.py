@@ -11,11 +11,19 @@ from hypothesis import strategies as st
 
 from agent.errors import KeyTrouble, ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Message, NativeContent, Role
-from agent.ports.model import CallOptions, HandleKept, ProviderEvent, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import (
+    CallOptions,
+    HandleKept,
+    KeepingProvider,
+    ProviderEvent,
+    ResponseEnded,
+    StopReason,
+    TokensArrived,
+)
 from agent.providers.catalog import OPENAI, Mode
 from agent.providers.factory import ProviderWorld, open_with_keys
 from agent.providers.faults import RetryPolicy
-from agent.providers.key_pool import LIMITED_S, SET_ASIDE_S, KeyPoolProvider, KeyRing
+from agent.providers.key_pool import LIMITED_S, SET_ASIDE_S, KeyPoolProvider, KeyRing, OpenedProvider
 from agent.providers.keys import MAX_KEYS, MIN_SHOWN_OF, key_end, split_keys
 from agent.providers.scripted import Answer, ScriptedProvider
 from tests.contracts.model_world import Calls, Refuses, Says
@@ -360,6 +368,30 @@ async def test_a_stored_response_is_deleted_with_the_key_that_stored_it_also_by_
         deletions = [request for request in world.server.requests if request.method == "DELETE"]
     assert wire.stored == []
     assert {request.headers["x-goog-api-key"] for request in deletions} == {KEYS[1]}
+
+
+async def test_what_one_of_several_keys_stored_is_deleted_if_that_is_the_only_one_left() -> None:
+    wire = InteractionsWire(stubborn={"v1_1"})
+    async with asyncio.timeout(PATIENCE_S), interactions_service(wire) as (world, _):
+        world.plan(Says(("Hi",)))
+        endpoint, clock = gemini_at(world.server.url), FakeClock()
+
+        def opened(keys: Sequence[str]) -> OpenedProvider:
+            ring = KeyRing(endpoint, keys, clock, list[str]().append)
+            return open_with_keys(endpoint, GEMINI_MODEL, ring, ProviderWorld(clock, lambda: 0.0), Mode.RESUME)
+
+        several, alone = opened(KEYS), opened(KEYS[:1])
+        assert isinstance(several, KeyPoolProvider)
+        session = several.connect(CallOptions())
+        _ = [event async for event in session.answer(QUESTION)]
+        kept = await session.close()
+        await several.aclose()
+        wire.stubborn.clear()
+        assert isinstance(alone, KeepingProvider)
+        assert wire.stored != []
+        assert await alone.forget_handles(kept) == ()
+        await alone.aclose()
+    assert wire.stored == []
 
 
 # What is shown of a key
