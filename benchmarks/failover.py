@@ -1,6 +1,6 @@
 """Replies through the failures of the database: many conversations on both platforms, on a PostgreSQL with Patroni.
 
-    python -m benchmarks.failover [--events 400] [--seed N] [--logs FILE] [--quick] [--json]
+    python -m benchmarks.failover [--events 400] [--seed N] [--patroni PROGRAM] [--logs FILE] [--quick] [--json]
 
 lost, duplicates, out_of_order, tool_reruns    as in `benchmarks.chaos`
 unavailable_s                                  the longest time without a committed write, in the whole run
@@ -11,8 +11,9 @@ Three members with synchronous replication, each a host with etcd, Patroni and P
 all its processes), another one is frozen (SIGSTOP), another one is cut off from the network, the primary is switched
 over as for maintenance, and all of etcd is lost. Each failed host comes back.
 
-Exit code 1: something is wrong. Without Debian's packages (`benchmarks.failover_cluster.PACKAGES`) or without root, the
-benchmark says so and ends with 0.
+Exit code 1: something is wrong. The hosts have no watchdog: Debian 12's Patroni 3.0.2 lets a primary that was frozen
+lead again, and the cluster then loses what was stored in between. Without Debian's packages
+(`benchmarks.failover_cluster.PACKAGES`) or without root, the benchmark says so and ends with 0.
 
 A baseline in the same run is the longest time without a committed write before the first failure.
 """
@@ -226,11 +227,11 @@ def _prepare(connection: Connection) -> None:
     connection.execute(text("CREATE TABLE failover_probe AS SELECT 0 AS number"))
 
 
-async def measured(folder: Path, events: int, seed: int) -> Result:
+async def measured(folder: Path, events: int, seed: int, patroni: str) -> Result:
     base, logs = folder / "cluster", folder / "processes"
     base.mkdir(mode=0o755)
     logs.mkdir()
-    async with cluster(base) as servers:
+    async with cluster(base, patroni) as servers:
         return await run(servers, logs, events, seed)
 
 
@@ -238,6 +239,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Replies through the failures of the database.")
     parser.add_argument("--events", type=int, default=400, help="questions")
     parser.add_argument("--seed", type=int, default=1, help="another choice of what happens when")
+    parser.add_argument("--patroni", default="patroni", metavar="PROGRAM", help="in place of Debian's")
     parser.add_argument("--logs", type=Path, help="a file for what the processes logged")
     parser.add_argument("--quick", action="store_true", help="fewer questions")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
@@ -249,7 +251,7 @@ def main() -> None:
         folder = Path(name)
         folder.chmod(0o755)
         events = min(read.events, 100) if read.quick else read.events
-        result = asyncio.run(measured(folder, events, read.seed))
+        result = asyncio.run(measured(folder, events, read.seed, read.patroni))
         if read.logs:
             read.logs.write_text("\n".join(result.logs))
     notes = [f"{events} questions, {result.took_s:.0f} s", *result.verdict.strange]

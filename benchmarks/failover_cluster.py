@@ -101,6 +101,8 @@ class Member:
 
     number: int
     folder: Path
+    patroni: str = "patroni"
+    """The program; else Debian's."""
 
     @property
     def space(self) -> str:
@@ -168,7 +170,7 @@ class Member:
                 password=PASSWORD,
             )
         )
-        await self._start("patroni", "patroni", str(settings))
+        await self._start("patroni", self.patroni, str(settings))
 
     async def _start(self, name: str, *command: str) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
@@ -235,9 +237,9 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(folder: Path) -> AsyncGenerator[Cluster]:
+async def cluster(folder: Path, patroni: str) -> AsyncGenerator[Cluster]:
     """Run a cluster with synchronous replication. `folder`: for its data and logs."""
-    members = tuple(Member(number, folder / f"m{number}") for number in range(1, MEMBERS + 1))
+    members = tuple(Member(number, folder / f"m{number}", patroni) for number in range(1, MEMBERS + 1))
     running = Cluster(members)
     try:
         _run("ip", "link", "add", BRIDGE, "type", "bridge")
