@@ -67,7 +67,7 @@ REFUSALS = [
     (403, SIGNATURE, "Signature not yet current: 20261130T000000Z is still later", "Set this machine's clock"),
     (403, SIGNATURE, "The request signature we calculated does not match the signature.", "refused the signature"),
     (403, "UnrecognizedClientException", "The security token included in the request is invalid.", "AWS_ACCESS_KEY_ID"),
-    (429, "ThrottlingException", "Too many tokens per day, please wait.", "Service Quotas console"),
+    (429, "ThrottlingException", "Too many tokens per day, please wait.", "open Service Quotas"),
     (503, "ServiceUnavailableException", "Bedrock is unable to process your request.", "a server error (503)"),
     (408, "ModelTimeoutException", "Model has timed out in processing the request.", "a server error (408)"),
     (402, "", "Insufficient credit", "no credit left"),
