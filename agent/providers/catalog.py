@@ -415,6 +415,9 @@ def is_below(host: str, domains: tuple[str, ...]) -> bool:
     return host.lower().endswith(tuple(f".{domain}" for domain in domains))
 
 
+_AZURE_PATHS: Final = re.compile(r"/openai(?:/|$)|/api/projects/")
+
+
 def azure_at(address: str, api_version: str = "") -> Endpoint:
     """Return Azure OpenAI at the address of a resource, in any form that its portal shows. "" leaves it open.
 
@@ -423,7 +426,7 @@ def azure_at(address: str, api_version: str = "") -> Endpoint:
     if not address:
         return replace(AZURE, api_version=api_version)
     parts = urlsplit(address.strip())
-    prefix = re.split(r"/openai(?:/|$)|/api/projects/", parts.path)[0].rstrip("/")
+    prefix = _AZURE_PATHS.split(parts.path, maxsplit=1)[0].rstrip("/")
     path = f"{prefix}/openai" if api_version else f"{prefix}/openai/v1"
     return replace(AZURE, base_url=f"{parts.scheme}://{parts.netloc}{path}", api_version=api_version)
 
