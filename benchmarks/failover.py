@@ -89,7 +89,11 @@ async def _kill(servers: Cluster) -> Callable[[], Awaitable[None]]:
 async def _freeze(servers: Cluster) -> Callable[[], Awaitable[None]]:
     primary = await servers.primary()
     primary.signal(signal.SIGSTOP)
-    return lambda: _done(primary.signal, signal.SIGCONT)
+
+    async def mend() -> None:
+        primary.signal(signal.SIGCONT)
+
+    return mend
 
 
 async def _cut(servers: Cluster) -> Callable[[], Awaitable[None]]:
@@ -104,7 +108,11 @@ async def _cut(servers: Cluster) -> Callable[[], Awaitable[None]]:
 
 async def _switch_over(servers: Cluster) -> Callable[[], Awaitable[None]]:
     await servers.switch_over()
-    return lambda: _done(lambda _: None, 0)
+
+    async def mend() -> None:
+        """Nothing is broken."""
+
+    return mend
 
 
 async def _lose_etcd(servers: Cluster) -> Callable[[], Awaitable[None]]:
@@ -117,10 +125,6 @@ async def _lose_etcd(servers: Cluster) -> Callable[[], Awaitable[None]]:
             await member.start_etcd(servers.members)
 
     return mend
-
-
-async def _done(act: Callable[[int], None], value: int) -> None:
-    act(value)
 
 
 FAILURES: Final = (

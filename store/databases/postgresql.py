@@ -42,12 +42,12 @@ from store.databases import database
 
 # The part of asyncpg's interface that we use directly, with types. It has none of its own.
 
-# Errors of a connection: the server's, the driver's own, the network's (including time-outs).
-# and that a server is read-only.
+# Errors of a connection: the server's, the driver's own, the network's (including time-outs), and that a server is
+# read-only.
 ERRORS: Final = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
-    asyncpg.exceptions.TargetServerAttributeNotMatched,  # pyright: ignore[reportUnknownMemberType]  # asyncpg leaves it untyped
+    asyncpg.TargetServerAttributeNotMatched,
     OSError,
 )
 UNREADABLE: Final = (asyncpg.ClientConfigurationError, ValueError)  # Errors of a malformed URL

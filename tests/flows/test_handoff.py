@@ -1,6 +1,6 @@
 """Asking a human on each platform: real adapter, turns and store; a scripted model."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from typing import Final
 
@@ -100,8 +100,8 @@ class Desk:
 
     async def told(self, words: str, who: Who = Who.ASKER) -> None:
         """Until a person reads these words where only they read."""
-        pages: Callable[[], Sequence[Page]] = lambda: (*self.world.private(), *self.world.direct(who))  # noqa: E731
-        await self.world.until(lambda: any(words in page.whole for page in pages()))
+        world = self.world
+        await world.until(lambda: any(words in page.whole for page in (*world.private(), *world.direct(who))))
 
     async def talk(self, text: str, below: Page, who: Who = Who.ASKER) -> None:
         """Write in the thread without mentioning the bot."""

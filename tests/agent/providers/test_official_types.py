@@ -421,34 +421,40 @@ INTERACTIONS_END = {"event_type": "interaction.completed", "interaction": {"id":
 STOP = {"candidates": [{"finishReason": "STOP"}]}
 
 
-@pytest.mark.parametrize(("block", "handling"), MESSAGES_BLOCKS.items())
-def test_an_answer_of_messages_with_a_block_that_nobody_sees_has_not_ended_well(block: str, handling: str) -> None:
-    shown = {"type": "content_block_start", "index": 0, "content_block": {"type": block}}
-    assert (reason_of(MessagesReader(), shown, MESSAGES_END) is StopReason.UNKNOWN) == (handling == UNSEEN)
+Part = tuple[type[AnswerReader], Mapping[str, object], Mapping[str, object], str]
 
 
-@pytest.mark.parametrize(("item", "handling"), RESPONSES_ITEMS.items())
-def test_an_answer_of_responses_with_an_item_that_nobody_sees_has_not_ended_well(item: str, handling: str) -> None:
-    done = {"type": "response.output_item.done", "item": {"type": item}}
-    assert (reason_of(ResponsesReader(), done, RESPONSES_END) is StopReason.UNKNOWN) == (handling == UNSEEN)
+def parts() -> list[Part]:
+    """Return each part of an answer: its reader, the part, the end of the answer, and how the part is handled."""
+    return [
+        *(
+            (MessagesReader, {"type": "content_block_start", "content_block": {"type": kind}}, MESSAGES_END, handling)
+            for kind, handling in MESSAGES_BLOCKS.items()
+        ),
+        *(
+            (ResponsesReader, {"type": "response.output_item.done", "item": {"type": kind}}, RESPONSES_END, handling)
+            for kind, handling in RESPONSES_ITEMS.items()
+        ),
+        *(
+            (GeminiReader, {"candidates": [{"content": {"parts": [{kind: "x"}]}}]}, STOP, handling)
+            for kind, handling in GEMINI_PARTS.items()
+        ),
+        *(
+            (InteractionsReader, {"event_type": "step.start", "step": {"type": kind}}, INTERACTIONS_END, handling)
+            for kind, handling in INTERACTIONS_STEPS.items()
+        ),
+        *(
+            (InteractionsReader, {"event_type": "step.delta", "delta": {"type": kind}}, INTERACTIONS_END, handling)
+            for kind, handling in INTERACTIONS_DELTAS.items()
+        ),
+    ]
 
 
-@pytest.mark.parametrize(("part", "handling"), GEMINI_PARTS.items())
-def test_an_answer_of_gemini_with_a_part_that_nobody_sees_has_not_ended_well(part: str, handling: str) -> None:
-    piece = {"candidates": [{"content": {"parts": [{part: "x"}]}}]}
-    assert (reason_of(GeminiReader(), piece, STOP) is StopReason.UNKNOWN) == (handling == UNSEEN)
-
-
-@pytest.mark.parametrize(("step", "handling"), INTERACTIONS_STEPS.items())
-def test_an_answer_of_interactions_with_a_step_that_nobody_sees_has_not_ended_well(step: str, handling: str) -> None:
-    start = {"event_type": "step.start", "step": {"type": step}}
-    assert (reason_of(InteractionsReader(), start, INTERACTIONS_END) is StopReason.UNKNOWN) == (handling == UNSEEN)
-
-
-@pytest.mark.parametrize(("delta", "handling"), INTERACTIONS_DELTAS.items())
-def test_an_answer_of_interactions_with_a_delta_that_nobody_sees_has_not_ended_well(delta: str, handling: str) -> None:
-    piece = {"event_type": "step.delta", "delta": {"type": delta}}
-    assert (reason_of(InteractionsReader(), piece, INTERACTIONS_END) is StopReason.UNKNOWN) == (handling == UNSEEN)
+@pytest.mark.parametrize(("reader", "part", "end", "handling"), parts())
+def test_an_answer_with_a_part_that_nobody_sees_has_not_ended_well(
+    reader: type[AnswerReader], part: Mapping[str, object], end: Mapping[str, object], handling: str
+) -> None:
+    assert (reason_of(reader(), part, end) is StopReason.UNKNOWN) == (handling == UNSEEN)
 
 
 HOLOGRAM: Mapping[str, object] = {"type": "hologram"}
