@@ -10,6 +10,10 @@ wait_p50_s, wait_p95_s    from a question to the start of its answer
 running_p95       answers at the same time
 cores             of processors that are busy: bot and database together
 
+workspaces_*      how many workspaces one installation serves before a resource is used up, each alone (`limits`)
+busiest_*         workspaces of one database among several, compared with an equal share: hashed by their ids, or each
+                  new one where there is the least to do
+
 Baseline: Erlang's formula for the probability that a question has to wait, with the same number of slots.
 """
 
@@ -32,6 +36,21 @@ ANSWER_S: Final = 12.0
 SPREAD: Final = 0.75  # The standard deviation of the logarithm of an answer's time
 PLACES: Final = 16  # Answers at once in one process, the default of COGENCY_MAX_RUNNING
 CONNECTIONS: Final = 13  # That a process may open: see docs/postgresql.md
+# Assumed of a workspace: a hundred people, of whom each asks twice on a workday, most of them in the same hours.
+QUESTIONS_A_DAY: Final = 200
+BUSIEST_MINUTE: Final = 1 / 400  # Of a day's questions: 15 % in an hour
+DAYS: Final = 250  # With questions, in a year
+ROWS: Final = 2  # Messages for each question: itself and its answer
+MAX_CONNECTIONS: Final = 100  # The default of PostgreSQL
+MANY_PLACES: Final = 48  # In a process whose operator has raised COGENCY_MAX_RUNNING
+DISCORD_CALLS_S: Final = 50  # That Discord allows to one bot
+EDIT_S: Final = 1.0  # The least pace of a reply that still reads as live
+CORES: Final = 16  # Of a large database server, of which BUSY is used
+BUSY: Final = 0.7
+DISK: Final = 2e12
+WORKSPACES: Final = 10_000
+SPREAD_OF_SIZES: Final = 1.5  # The standard deviation of the logarithm of a workspace's size
+DATABASES: Final = (4, 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +122,44 @@ def erlang(plan: Plan) -> float:
     return blocked / (1 - offered / places * (1 - blocked))
 
 
+def limits(measured: Mapping[str, Any]) -> dict[str, float]:
+    """How many workspaces one installation on one PostgreSQL server serves until each resource is used up."""
+    one = measured["metrics"]
+    a_minute = QUESTIONS_A_DAY * BUSIEST_MINUTE
+    processes = MAX_CONNECTIONS // CONNECTIONS
+    asked = next(n for n in range(1, 100_000) if erlang(Plan(n, processes, 1, MANY_PLACES)) > 0.05) - 1
+    database_s = (one["cpu_ms_per_question_1"] - one["bot_ms_per_question_1"]) / 1000
+    a_year = QUESTIONS_A_DAY * DAYS * ROWS
+    return {
+        "workspaces_measured": one["messages"] / a_year,
+        "workspaces_discord": DISCORD_CALLS_S * EDIT_S / ANSWER_S * 60 / a_minute,
+        "workspaces_connections": asked / a_minute,
+        "workspaces_disk": DISK / (one["bytes_per_message"] * a_year),
+        "workspaces_processor": CORES * BUSY / database_s * 60 / a_minute,
+    }
+
+
+def busiest(databases: int, seed: int = 1) -> tuple[float, float]:
+    """The work of the busiest of several databases, compared with an equal share: for workspaces of very different
+    sizes that are hashed to databases, and for those that are each put where there is the least work.
+    """
+    dice = random.Random(seed)
+    sizes = [dice.lognormvariate(0, SPREAD_OF_SIZES) for _ in range(WORKSPACES)]
+    hashed, placed = [0.0] * databases, [0.0] * databases
+    for size in sizes:
+        hashed[dice.randrange(databases)] += size
+        heapq.heapreplace(placed, placed[0] + size)
+    share = sum(sizes) / databases
+    return max(hashed) / share, max(placed) / share
+
+
 def simulation(measured: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
     cpu_ms = measured["metrics"]["cpu_ms_per_question_1"]
     found = {plan.name: simulated(plan, cpu_ms) for plan in PLANS}
     metrics = {f"{name} {figure}": value for name, figures in found.items() for figure, value in figures.items()}
+    metrics |= limits(measured)
+    for databases in DATABASES:
+        metrics[f"busiest_hashed_{databases}"], metrics[f"busiest_placed_{databases}"] = busiest(databases)
     return metrics, {f"{plan.name} waits": erlang(plan) for plan in PLANS}
 
 

@@ -5,7 +5,24 @@ from typing import Any, Final
 
 from agent.messages import ModelCall, Usage
 from agent.spending import NANO, cost
-from benchmarks.capacity import ANSWER_S, CONNECTIONS, PLACES, PLANS, Plan
+from benchmarks.capacity import (
+    ANSWER_S,
+    BUSIEST_MINUTE,
+    BUSY,
+    CONNECTIONS,
+    CORES,
+    DATABASES,
+    DAYS,
+    DISCORD_CALLS_S,
+    DISK,
+    MANY_PLACES,
+    MAX_CONNECTIONS,
+    PLACES,
+    PLANS,
+    QUESTIONS_A_DAY,
+    WORKSPACES,
+    Plan,
+)
 from docs.site.figures import MAX_LOAD
 
 _INPUT: Final = 3_000
@@ -24,6 +41,25 @@ _SAYS: Final = {
 }
 
 
+_LIMITS: Final = (
+    (
+        "measured",
+        "as many messages after a year as in the largest database that we measured",
+        "Measure first: run `python -m benchmarks.scale` on your machine.",
+    ),
+    (
+        "discord",
+        f"{DISCORD_CALLS_S} calls a second of one Discord bot, if each reply is edited once a second",
+        "Replies are edited less often. Then add Discord applications, each with its own installation.",
+    ),
+    (
+        "connections",
+        f"{MAX_CONNECTIONS} connections, for processes with {MANY_PLACES} slots",
+        "Add a [pooler](postgresql.md#connection-poolers-pgbouncer), or raise `max_connections`.",
+    ),
+    ("disk", f"{DISK / 1e12:.0f} TB of messages after a year", "Set a retention period, or divide the workspaces."),
+    ("processor", f"{BUSY:.0%} of {CORES} cores of PostgreSQL", "Divide the workspaces."),
+)
 # From so many questions a minute on, processors are the limit, not slots.
 _OF_PROCESSORS: Final = 100_000
 
@@ -66,6 +102,35 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "|---|---|---|---|---|---|---|",
         *(_row(plan, simulated["metrics"]) for plan in plans),
         "",
+        f"## Limits at {WORKSPACES:,} workspaces",
+        "",
+        f"Assume that each workspace asks {QUESTIONS_A_DAY} questions on each of {DAYS} days a year, and",
+        f"{QUESTIONS_A_DAY * BUSIEST_MINUTE:.1f} in its busiest minute. {WORKSPACES:,} workspaces then ask",
+        f"{_a_minute():,.0f} questions a minute, and use {_a_minute() * _INPUT / 1e6:,.0f} million input tokens.",
+        "One installation reaches the following limits:",
+        "",
+        "| Limit | Workspaces | What to do |",
+        "|---|---|---|",
+        *(
+            f"| {says} | {simulated['metrics'][f'workspaces_{name}']:,.0f} | {then} |"
+            for name, says, then in _LIMITS
+            if is_idle or name != "processor"
+        ),
+        "",
+        "For more workspaces than one installation serves, divide them among several installations, each with its own",
+        "database ([decision 16](adr/0016-workspaces-are-divided-among-installations.md)). Workspaces differ in size.",
+        "If each new workspace goes to the installation with the least work rather than to one chosen by its ID, the",
+        f"work is more even. In a simulation of {WORKSPACES:,} workspaces, the busiest database had this much work,",
+        "compared with an equal share:",
+        "",
+        "| Databases | Chosen by ID | With the least work |",
+        "|---|---|---|",
+        *(
+            f"| {databases} | {simulated['metrics'][f'busiest_hashed_{databases}']:.2f} ×"
+            f" | {simulated['metrics'][f'busiest_placed_{databases}']:.2f} × |"
+            for databases in DATABASES
+        ),
+        "",
         "## Limits at 100,000 a minute",
         "",
         "If people ask 100,000 questions a minute, you reach the following limits, in this order:",
@@ -81,6 +146,10 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "",
     ]
     return "\n".join(lines)
+
+
+def _a_minute() -> float:
+    return WORKSPACES * QUESTIONS_A_DAY * BUSIEST_MINUTE
 
 
 def _counts(scale: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from sqlalchemy import text
 
-from benchmarks.capacity import PLANS, Plan, erlang, simulated
+from benchmarks.capacity import DATABASES, PLANS, Plan, busiest, erlang, limits, simulated
 from benchmarks.scale_store import Size, grow
 from benchmarks.search_scale import made_vocabulary
 from store.engine import open_store
@@ -39,3 +39,25 @@ def test_nobody_waits_where_the_formula_says_so_and_everybody_where_there_is_too
 def test_processors_limit_what_places_do_not() -> None:
     one, four = (simulated(Plan(600, 40, cores), cpu_ms=200.0)["wait_p95_s"] for cores in (1, 4))
     assert one > four + 1
+
+
+MEASURED = {"messages": 1e7, "bytes_per_message": 1000.0, "cpu_ms_per_question_1": 50.0, "bot_ms_per_question_1": 30.0}
+
+
+@pytest.mark.parametrize(
+    ("metric", "limit"),
+    [
+        ("messages", "workspaces_measured"),
+        ("bytes_per_message", "workspaces_disk"),
+        ("cpu_ms_per_question_1", "workspaces_processor"),
+    ],
+)
+def test_each_measured_figure_moves_the_limit_that_it_is_about_and_no_other(metric: str, limit: str) -> None:
+    before, after = limits({"metrics": MEASURED}), limits({"metrics": MEASURED | {metric: MEASURED[metric] * 2}})
+    assert [name for name in before if before[name] != after[name]] == [limit]
+
+
+@pytest.mark.parametrize("databases", DATABASES)
+def test_workspaces_put_where_there_is_the_least_work_are_more_even_than_those_chosen_by_id(databases: int) -> None:
+    hashed, placed = busiest(databases)
+    assert 1 <= placed < hashed

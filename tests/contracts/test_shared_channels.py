@@ -257,26 +257,6 @@ async def test_the_schedules_of_one_workspace_use_up_no_room_of_the_other_in_a_s
     assert isinstance(await store.schedules.add(reminder(ONE, 1)), Schedule)
 
 
-# What a row of each table with a platform's id of a channel or a message belongs to: its own source, or that of its
-# turn, or a person, whose id holds the workspace. A new table is added here with its own.
-OWNERS: Final = {
-    "turn": "source",
-    "message": "turn",
-    "document": "source",
-    "schedule": "source",
-    "tool_call": "person",
-    "model_call": "person",
-    "api_token": "source",
-}
-
-
-def test_each_row_with_a_platforms_id_says_of_which_workspace_it_is() -> None:
-    ids = {"channel", "message_id"}
-    with_ids = {table.name: table for table in metadata.sorted_tables if ids & {column.name for column in table.c}}
-    assert with_ids.keys() == OWNERS.keys()
-    assert [name for name, table in with_ids.items() if OWNERS[name] not in table.c] == []
-
-
 async def test_the_questions_of_one_workspace_use_up_no_rate_of_the_other_in_a_shared_channel(store: Store) -> None:
     await use_up_the_rate(store)
 
