@@ -12,6 +12,7 @@ CogencyError
 ├── ToolDefinitionError      a function cannot be a tool as it is written
 ├── NotAdmitted              the ledger did not accept a message: too many, or none at all now
 ├── Refused                  a person may not ask this, or not now; the sentence is for them alone
+├── Unexpected               a fault of this program; it is logged, and the sentence is for the person who waits
 ├── StoreError               the database could not be opened or written
 │   ├── StoreMisnamed        a command names a file or a version that does not exist
 │   ├── StoreLocked          another process holds it
@@ -144,6 +145,10 @@ class Refused(CogencyError):
     def __init__(self, sentence: str, *, was_shown: bool = False) -> None:
         super().__init__(sentence)
         self.was_shown = was_shown
+
+
+class Unexpected(CogencyError):
+    """Its cause is already logged."""
 
 
 class StoreError(CogencyError):

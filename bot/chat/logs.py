@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Final, TextIO, TypeAlias
 from urllib.parse import quote
 
-from agent.errors import CogencyError, StoreUnavailable
+from agent.errors import CogencyError, StoreUnavailable, Unexpected
 
 log = logging.getLogger(__name__)
 
@@ -73,9 +73,10 @@ def bound(**ids: str | int) -> Generator[None]:
 def severity(error: CogencyError) -> int:
     """Return the level for logging how this error was handled.
 
-    The store logs once that it is unavailable; a line from everyone who notices would only repeat that.
+    The store logs once that it is unavailable; a line from everyone who notices would only repeat that. What is
+    unexpected was logged with its traceback.
     """
-    return logging.DEBUG if isinstance(error, StoreUnavailable) else logging.WARNING
+    return logging.DEBUG if isinstance(error, StoreUnavailable | Unexpected) else logging.WARNING
 
 
 def redactor(secrets: Iterable[str]) -> Callable[[str], str]:

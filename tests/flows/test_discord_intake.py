@@ -13,6 +13,7 @@ from agent.errors import StoreUnavailable
 from agent.incoming import Incoming, Quoted
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from bot.chat.message_parts import UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
+from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import surroundings
 from bot.platforms.discord.objects import without_code
@@ -368,3 +369,13 @@ async def test_the_bots_name_in_code_is_no_mention(text: str, is_asked: bool) ->
 @given(st.text(alphabet="`a ", max_size=40))
 def test_code_is_taken_out_of_a_text_as_commonmark_reads_it(text: str) -> None:
     assert without_code(text) == CODE.sub(" ", text)
+
+
+async def test_a_question_on_which_the_bot_fails_unexpectedly_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+    async with listening() as (fake, host):
+        host.store.ledger.failures += [RuntimeError("nobody expected this")] * 2
+        await fake.say(ANN, f"{ASK}hello")
+        await fake.until(lambda: by_the_bot(fake))
+        await fake.command(ANN, "ask", question="hello?")
+        await fake.until(lambda: [seen(shown) for shown in by_the_bot(fake)] == [reply_texts.UNEXPECTED] * 2)
+    assert caplog.text.count("RuntimeError: nobody expected this") == 2

@@ -178,6 +178,18 @@ async def test_what_cannot_be_stored_holds_up_what_follows_it_until_it_can() -> 
         assert [each["content"] for each in by_the_bot(fake)] == [platforms_texts.KEPT_WAITING]
 
 
+async def test_a_missed_message_on_which_the_bot_fails_unexpectedly_does_not_hold_up_others() -> None:
+    host = recording_host()
+    async with away(host) as fake:
+        for number in range(3):
+            fake.world.message(GENERAL, BO, f"{ASK}{number}?")
+        host.store.ledger.failures.append(RuntimeError("nobody expected this"))  # At the oldest, which `away` wrote
+        async with serving(fake, host):
+            await all_heard(host)
+        assert not host.store.ledger.failures
+        assert texts(host) == ["0?", "1?", "2?"]
+
+
 async def test_what_was_missed_and_cannot_be_stored_yet_holds_up_what_follows_it() -> None:
     host = recording_host()
     async with away(host) as fake:

@@ -56,6 +56,7 @@ NO_ANSWER_FROM_FIRST = "that model did not answer."
 # Stands for a question that the operator's hook refused, wherever it would be read again.
 QUESTION_WITHHELD = "(A rule of the operator withheld this question.)"
 ASK_OTHERWISE = "A rule of the operator withheld this question, so I no longer have it. Ask it in other words."
+UNEXPECTED = "Something went wrong on my side. Try again; the operator can find the reason in the log."
 BROKEN = "Something went wrong on my side (turn {turn}). Ask again; the operator can find the reason in the log."
 THINKING = "Thinking…"
 WAITS_FOR_CONSENT = "*I need approval to use {tools}. Only the person who asked can approve it (24 hours).*"

@@ -11,13 +11,14 @@ import discord
 from cachetools import TTLCache
 from discord import app_commands
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, Unexpected
 from bot.chat.askers import Requester
 from bot.chat.caches import MAX_ENTRIES
 from bot.chat.commands.declaration import AnyCommand, BoundCommand, BoundCommands, CommandCall, by_name
 from bot.chat.host import Host
 from bot.chat.panels import Filled, Panel, PanelAction, PanelForm
 from bot.chat.texts import replies as reply_texts
+from bot.chat.unexpected import unexpected_logged
 from bot.commands import form_named
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import asking, buttons, interactions, objects, panels
@@ -245,17 +246,21 @@ class CommandHandler:
             self._connection.log_failure("a command could not be answered", cause)
         else:
             log.error("a command failed", exc_info=cause)
+            await interactions.answer_failure(interaction, Unexpected(reply_texts.UNEXPECTED), self._connection)
 
     async def handle(self, interaction: Interaction) -> None:
         """Dispatch buttons, menus and modals; slash commands and context menus are dispatched by the tree."""
         if interaction.type not in PRESSED or not isinstance(interaction.data, dict):
             return
         try:
-            if not await self.admits(interaction):
-                return
-            await self._dispatch(interaction, str(interaction.data.get("custom_id", "")))
+            with unexpected_logged("a button press or a form", *UNREADABLE):
+                if not await self.admits(interaction):
+                    return
+                await self._dispatch(interaction, str(interaction.data.get("custom_id", "")))
         except UNREADABLE as error:
             self._connection.log_failure("a button press or a form could not be answered", error)
+        except CogencyError as error:
+            await interactions.show_error(interaction, platforms_texts.failure(error))
 
     async def _dispatch(self, interaction: Interaction, custom_id: str) -> None:
         if (press := panels.press_of(custom_id)) is not None:

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import discord
 
 from agent.admission_terms import Authority
-from agent.errors import CogencyError, Refused, StoreUnavailable
+from agent.errors import CogencyError, Refused, StoreUnavailable, Unexpected
 from agent.incoming import Incoming
 from agent.repeats import repeats_of
 from bot.chat import intake as message_intake
@@ -31,6 +31,7 @@ from bot.chat.message_events import QuestionToAll
 from bot.chat.open_questions import is_open_question
 from bot.chat.reply.split import pages
 from bot.chat.texts import replies as reply_texts
+from bot.chat.unexpected import unexpected_logged
 from bot.chat.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
@@ -109,21 +110,26 @@ class DiscordIntake:
         is_answered = False
         async with self.in_order(message.channel.id):
             try:
-                is_answered = await self._listening.retry(take, tell_to_wait, passing=PASSING)
+                with unexpected_logged(f"message {message.id}"):
+                    is_answered = await self._listening.retry(take, tell_to_wait, passing=PASSING)
             except Refused as refused:
                 await interactions.tell_in_dm(message.author, refused, self._connection)
             except CogencyError as failure:
                 log.log(severity(failure), "message %d could not be accepted: %s", message.id, failure)
-                await self._reply(message, platforms_texts.failure(failure))
+                if for_us or not isinstance(failure, Unexpected):
+                    await self._reply(message, platforms_texts.failure(failure))
         if not is_answered:
             self._connection.mark_signed(str(message.id))
 
     async def arrived_late(self, message: discord.Message) -> bool:
         """Handle a missed message; return whether it was new and is answered. Raises CogencyError."""
         try:
-            return await self._take(message, late=True)
+            with unexpected_logged(f"the missed message {message.id}", *UNREADABLE):
+                return await self._take(message, late=True)
         except Refused as refused:
             log.info("the missed message %d is not answered: %s", message.id, refused)
+            return False
+        except Unexpected:  # the other messages are still taken in
             return False
 
     async def edited(self, message: discord.Message) -> None:
@@ -131,7 +137,13 @@ class DiscordIntake:
             await self.apply_change(lambda: self.amend(message))
 
     async def amend(self, message: discord.Message) -> None:
-        """Apply an edit to a waiting question and to what is stored; an edit starts no answer. Raises CogencyError."""
+        """Apply an edit to a waiting question and to what is stored; an edit starts no answer. Raises CogencyError and
+        UNREADABLE.
+        """
+        with unexpected_logged(f"an edit of message {message.id}", *UNREADABLE):
+            await self._amend(message)
+
+    async def _amend(self, message: discord.Message) -> None:
         self._host.events.changed(SOURCE, str(message.channel.id), str(message.id))
         await self._surroundings.find_channel(message)
         post, me = objects.post_of(message, self._connection.clock.now()), self._me(message.guild)

@@ -126,6 +126,14 @@ async def acknowledge_window(interaction: Interaction) -> None:
         await think(interaction)
 
 
+async def show_error(interaction: Interaction, sentence: str) -> None:
+    """Show a sentence to the user only, whether or not the interaction is acknowledged; log if that fails."""
+    try:
+        await (follow_up if interaction.response.is_done() else respond_alone)(interaction, sentence)
+    except UNREADABLE as error:
+        log.warning("an error could not be shown: %s", error)
+
+
 async def follow_up(interaction: Interaction, sentence: str) -> None:
     """Show a sentence to the user only, after the acknowledgement. Raises discord.HTTPException."""
     await insist(partial(interaction.followup.send, view=layout(panel_text(sentence)), ephemeral=True))

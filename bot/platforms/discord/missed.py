@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
 import discord
 
-from agent.errors import CogencyError, StoreUnavailable
+from agent.errors import CogencyError, StoreUnavailable, Unexpected
 from agent.stored_messages import LastSeen
 from bot.chat.logs import severity
 from bot.chat.texts.formatting import counted
@@ -125,7 +126,8 @@ class DiscordMissed:
             history = place.history(limit=limit, before=before, oldest_first=False)
             for message in reversed([message async for message in history]):
                 if message.edited_at is not None and message.edited_at > since:
-                    await self.amend(message)
+                    with suppress(Unexpected):  # the other messages are still taken in
+                        await self.amend(message)
                 if message.created_at > since:
                     message.author = await self._as_member(message)
                     self._taken_count += await self.take(message)

@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 
-from agent.errors import CogencyError, Refused, StoreUnavailable
+from agent.errors import CogencyError, Refused, StoreUnavailable, Unexpected
 from agent.messages import JsonObject
 from agent.ports.clock import Clock
 from bot.chat.access.admission import NoticeThrottle
@@ -66,14 +66,19 @@ class AnswerCommands:
             await self.host.deduplication.run_once(self.me.source, f"refused:{message.channel}:{message.ts}", tell)
 
     async def notify_waiting(self, body: JsonObject, why: CogencyError | None) -> None:
-        """Tell the author of a question that it cannot be taken in yet, unless they read so just now. `why`: None if
-        that is not known.
+        """Tell the author of a question that it cannot be taken in, or not yet, unless they read so just now. `why`:
+        None if that is not known.
         """
         message = inbound.read_event(body, self.me)
         if message is None or not (message.direct or message.mentioned):
             return
-        is_unstored = isinstance(why, StoreUnavailable)
-        sentence = platforms_texts.KEPT_WAITING if is_unstored else platforms_texts.SLACK_KEPT_WAITING
+        match why:
+            case StoreUnavailable():
+                sentence = platforms_texts.KEPT_WAITING
+            case Unexpected():
+                sentence = str(why)
+            case _:
+                sentence = platforms_texts.SLACK_KEPT_WAITING
         if self.throttle.was_shown(message.user, sentence):
             return
         try:

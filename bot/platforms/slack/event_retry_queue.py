@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from agent.errors import CogencyError, Refused, StoreError, StoreUnavailable
+from agent.errors import CogencyError, Refused, StoreError, StoreUnavailable, Unexpected
 from agent.messages import JsonObject
 from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.backoff import OncePerMinute
@@ -49,7 +49,7 @@ class EventRetryQueue:
     """Events that could not be stored at once: kept in their order, and retried until they are.
 
     `before` takes in the messages that were missed before one, `gap` what was not delivered since a time. `notify`
-    tells the author of an event that it has to wait, and why; None: not known yet.
+    tells the author of an event why it has to wait, or cannot be taken in; None: not known yet.
 
     Rules
     - Slack gets an answer within three seconds, whatever its Web API does. An event that takes longer, or whose author
@@ -125,6 +125,9 @@ class EventRetryQueue:
             return not isinstance(error, StoreUnavailable) and await self._store_pointer(body)
         if not isinstance(error, CogencyError):
             raise error
+        if isinstance(error, Unexpected):  # the same would happen each time that Slack delivers it
+            self._tasks.start(self.notify(body, error))
+            return True
         log.log(severity(error), "event %s was not accepted: %s", api.text(body, "event_id"), error)
         return False
 
@@ -156,6 +159,8 @@ class EventRetryQueue:
                     continue
                 except CogencyError as error:
                     log.log(severity(error), "event %s was not accepted: %s", api.text(events[0], "event_id"), error)
+                    if isinstance(error, Unexpected):
+                        self._tasks.start(self.notify(events[0], error))
                 await self._delete_pointer(events.popleft())
         finally:
             del self._waiting[queue]

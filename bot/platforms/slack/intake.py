@@ -24,8 +24,9 @@ from bot.chat.intake import MessageFacts, decide, is_stop
 from bot.chat.message_events import QuestionToAll
 from bot.chat.message_parts import NOT_IN_TIME
 from bot.chat.open_questions import is_open_question
+from bot.chat.unexpected import unexpected_logged
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack import inbound
+from bot.platforms.slack import api, inbound
 from bot.platforms.slack.agent_view import AgentEventHandler
 from bot.platforms.slack.answer_commands import AnswerCommands
 from bot.platforms.slack.api import SlackError
@@ -159,6 +160,10 @@ class SlackIntake:
         `before`: takes in what was missed before a message. `late`: the event itself was missed; its author is then not
         notified of a refusal. Raises CogencyError when it could not be stored.
         """
+        with unexpected_logged(f"event {api.text(body, 'event_id')}"):
+            return await self._handle(body, before, late=late)
+
+    async def _handle(self, body: JsonObject, before: Before, *, late: bool) -> bool:
         if (message := inbound.read_event(body, self.me, self.allowed_bots)) is None:
             await self._handle_notice(body)
             return False

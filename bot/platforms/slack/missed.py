@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from agent.errors import CogencyError, Refused
+from agent.errors import CogencyError, Refused, Unexpected
 from agent.messages import JsonObject
 from agent.stored_messages import LastSeen
 from bot.chat.logs import severity
@@ -240,11 +240,12 @@ class SlackMissed:
     async def _handle_edit(self, spot: Spot, message: JsonObject) -> None:
         """Handle an edited or deleted message as its event would have been."""
         edit: JsonObject = {"type": "message", "subtype": "message_changed", "channel": spot.channel}
-        await self.intake.handle_event({"event": {**edit, "message": dict(message)}})
+        with suppress(Unexpected):  # the other messages are still taken in
+            await self.intake.handle_event({"event": {**edit, "message": dict(message)}})
 
     async def _handle_message(self, spot: Spot, message: JsonObject) -> bool:
         event: JsonObject = {**message, "type": "message", "channel": spot.channel}
-        with suppress(Refused):  # a late refusal is not shown
+        with suppress(Refused, Unexpected):  # a late refusal is not shown, and the other messages are still taken in
             return await self.intake.handle_event({"event": dict(event)}, late=True)
         return False
 

@@ -10,7 +10,7 @@ ACK_S if that takes longer; everything else is acknowledged at once.
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
@@ -35,6 +35,7 @@ from bot.chat.patience import if_slow
 from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.telemetry import SILENT, Telemetry
+from bot.chat.unexpected import unexpected_logged
 from bot.chat.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import home, panels, question_views
@@ -486,8 +487,10 @@ def _ack_form(personal_commands: PersonalCommands) -> Callable[[AsyncAck, Body],
     async def run(ack: AsyncAck, body: Body) -> None:
         sent = None
         try:
-            sent = await personal_commands.read_form(body)
-            if sent is not None and (mistakes := sent.form.mistakes(sent.filled)):
+            with unexpected_logged("a form of Slack"):
+                sent = await personal_commands.read_form(body)
+                mistakes: Mapping[str, str] = {} if sent is None else sent.form.mistakes(sent.filled)
+            if mistakes:
                 await ack(response_action="errors", errors=dict(mistakes))
                 return
         except CogencyError as error:
@@ -594,7 +597,8 @@ async def _carry_out(
 ) -> None:
     """`tells_if_slow`: whether its user is told here if it takes longer than usual."""
     try:
-        with if_slow(partial(personal_commands.notify_slow, body)) if tells_if_slow else nullcontext():
+        slow = if_slow(partial(personal_commands.notify_slow, body)) if tells_if_slow else nullcontext()
+        with slow, unexpected_logged("a command of Slack"):
             await work
     except CogencyError as error:
         # A mistyped or refused request is no failure of the bot.

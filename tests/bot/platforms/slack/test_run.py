@@ -7,6 +7,7 @@ import pytest
 
 from agent.errors import CogencyError, Refused, SettingsError, StoreError, StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
+from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.run import SlackUnreachable, serve
@@ -209,6 +210,40 @@ async def test_what_cannot_be_stored_is_taken_in_once_it_can_in_its_order_and_it
     assert [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals] == [
         (ANN, platforms_texts.KEPT_WAITING)
     ]
+
+
+@pytest.mark.parametrize("waits_first", [False, True])
+async def test_a_message_on_which_the_bot_fails_unexpectedly_is_told_so_once_and_does_not_hold_up_others(
+    slack: FakeSlack, caplog: pytest.LogCaptureFixture, waits_first: bool
+) -> None:
+    host = full(1 if waits_first else 0)
+    host.store.ledger.failures.append(RuntimeError("nobody expected this"))
+    async with serving(slack, host):
+        for text in ("0?", "1?"):
+            await slack.deliver(slack.envelope(slack.events_of(slack.state.write(ANN, DM, text))[0]))
+            await slack.until(lambda: len(host.store.ledger.failures) < (2 if waits_first else 1))
+        await slack.until(lambda: host.taken and slack.state.ephemerals)
+    assert [asked.text for asked in host.taken] == ["1?"]
+    assert [shown.text for shown in slack.state.ephemerals][-1:] == [reply_texts.UNEXPECTED]
+    assert caplog.text.count("RuntimeError: nobody expected this") == 1
+
+
+async def test_a_message_on_which_the_bot_fails_unexpectedly_is_acknowledged(slack: FakeSlack) -> None:
+    host = recording_host()
+    host.store.ledger.failures.append(RuntimeError("nobody expected this"))
+    async with serving(slack, host):
+        (event,) = slack.events_of(slack.state.write(ANN, GENERAL, f"<@{BOT_USER}> hello"))[:1]
+        await slack.acked(await slack.deliver(slack.envelope(event)))
+        await slack.until(lambda: slack.state.ephemerals)
+
+
+async def test_a_command_on_which_the_bot_fails_unexpectedly_is_told_so(slack: FakeSlack) -> None:
+    host = recording_host()
+    host.store.ledger.failures.append(RuntimeError("nobody expected this"))
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))
+        await slack.until(lambda: slack.state.ephemerals)
+    assert [shown.text for shown in slack.state.ephemerals] == [reply_texts.UNEXPECTED]
 
 
 async def test_what_came_again_meanwhile_is_taken_in_once_and_then_acknowledged(slack: FakeSlack) -> None:
