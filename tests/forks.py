@@ -23,6 +23,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
+from types import SimpleNamespace
 from typing import Any, Final, NoReturn, TypeAlias
 
 import pytest
@@ -259,7 +260,10 @@ def _redirect_output(config: pytest.Config) -> None:
     """Leave reports to the coordinator. Captured output goes to files of this process, with the same file descriptors,
     because modules may have stored `sys.stderr`.
     """
+    terminal = config.get_terminal_writer()
     config.pluginmanager.unregister(name="terminalreporter")
+    # pytest-timeout shows there where a test hangs, before it fails it.
+    config.pluginmanager.register(SimpleNamespace(_tw=terminal), "terminalreporter")
     capturing: Any = config.pluginmanager.getplugin("capturemanager")
     streams = capturing._global_capturing
     for stream in (streams.out, streams.err):

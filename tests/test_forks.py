@@ -10,7 +10,7 @@ from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
 SUITE = """
-import os, pathlib, pytest
+import os, pathlib, pytest, threading
 
 @pytest.fixture(scope="session")
 def server():
@@ -26,6 +26,10 @@ def test_passes(number, server, capfd, tmp_path):
 def test_fails():
     print("said before")
     assert 1 == 2
+
+@pytest.mark.timeout(0.2)
+def test_hangs():
+    threading.Event().wait(10)
 
 def test_dies():
     pathlib.Path(f"died-{os.getpid()}").touch()
@@ -49,6 +53,8 @@ def run(folder: Path, *options: str) -> tuple[int, str]:
         "-p",
         "tests.forks",
         "-p",
+        "pytest_timeout",
+        "-p",
         "no:cacheprovider",
         "-c",
         "/dev/null",
@@ -69,10 +75,11 @@ def processes(folder: Path, state: str) -> set[str]:
 def test_each_test_is_reported_and_what_each_process_has_started_ends(tmp_path: Path) -> None:
     code, output = run(tmp_path, "--forks=3")
     assert code == 1, output
-    assert "2 failed, 31 passed, 1 skipped" in output
+    assert "3 failed, 31 passed, 1 skipped" in output
     assert "said before" in output
     assert re.findall(r"^FAILED \S+::(\w+) - (.*)$", output, re.MULTILINE) == [
         ("test_fails", "assert 1 == 2"),
+        ("test_hangs", "Failed: Timeout (>0.2s) from pytest-timeout."),
         ("test_dies", "its process ended with 3"),
     ]
     assert processes(tmp_path, "ended") == processes(tmp_path, "begun") - processes(tmp_path, "died")

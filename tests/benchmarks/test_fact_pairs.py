@@ -168,6 +168,7 @@ def test_a_file_that_holds_no_pairs_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # Hundreds of pairs on eight roads: a minute alone, and many on a busy machine
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_on_every_road_of_the_product_the_bounds_hold(file: Path) -> None:
     metrics, _ = measure_pairs(read_statement_pairs(file))
