@@ -33,7 +33,7 @@ TAG: Final = "For a forum post, on Discord."
 DESCRIPTION: Final = "Set the description instead, in Slack."
 BOOKMARK_NAMED: Final = "Its exact title or link."
 
-POLL: Final = "Post a poll in which each person has one vote."
+POLL: Final = "Post a poll. Each person has one vote."
 END_POLL: Final = "Close a poll that the bot posted for this person."
 POLL_POSTED: Final = "The poll was posted: {link}. It closes in {hours} h."
 POLL_CLOSED: Final = "The poll was closed."

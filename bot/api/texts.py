@@ -64,8 +64,8 @@ NO_JSON = "The body is not valid JSON in UTF-8."
 NO_OBJECT = "The body must be a JSON object."
 TOO_DEEP = "The JSON is nested more than {depth} levels deep."
 MANY_PARTS = (
-    "The body has more than {limit:,} of the characters {{ and [. Send fewer messages, or continue a conversation, "
-    "whose history the bot stores."
+    "The body contains more than {limit:,} {{ and [ characters. Send fewer messages, or continue a conversation. The "
+    "bot stores its history."
 )
 MISSING = "Missing required field: {param}."
 NO_TEXT = "{param} must be a string."

@@ -42,7 +42,7 @@ CODE_TIME = "**Python code**: {today} today ({limit}), {month} this month"
 CODE_TODAY = "Python code: {used} used of {limit}, {left} left."
 CODE_TODAY_UNLIMITED = "Python code: {used} used, no limit."
 ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) can see or change other people's budgets."
-OPERATOR = "Operators have no spending limit."
+OPERATOR = "Operators have no daily budget."
 BUDGET_USAGE = (
     "Write `channel`, `workspace`, `everyone` or a person, or nothing for your own budget. To change the budget, add "
     "`5,000,000 tokens`, `$20`, `exempt` or `reset`."

@@ -1,7 +1,7 @@
 """What people read about an answer's sources."""
 
 WHY_NOT_YOURS = "Only the person who asked can see what an answer was drawn from."
-NO_ANSWER = "There is no answer of mine to you here, or it was forgotten."
+NO_ANSWER = "I have not answered you here, or the answer was forgotten."
 WHICH_ANSWER = "Use `/why` for my last answer to you here, or press *Why this answer?* below an answer."
 HEAD = "**Why this answer?** Only you see this. It comes from what was stored with the answer, not from the model."
 MODEL = "**Model**: {models}"

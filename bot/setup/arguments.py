@@ -356,7 +356,7 @@ def _add_audit(commands: _Commands) -> None:
         "--since",
         type=_argument_type(_parse_moment),
         metavar="DATE",
-        help="2026-11-30, or 2026-11-30T12:00 (UTC); default: 30 days ago",
+        help="when the list starts, as in 2026-11-30 or 2026-11-30T12:00 (UTC; default: 30 days ago)",
     )
     audit.add_argument("--json", dest="as_json", action="store_true", help="print JSON, one object per line")
 
@@ -372,12 +372,12 @@ def _add_feedback(commands: _Commands) -> None:
         setup_texts.WORKS_BESIDE,
     )
     counts.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
-    for parser_, default in ((export, "all"), (counts, "30 days ago")):
+    for parser_, default in ((export, "the first feedback"), (counts, "30 days ago")):
         parser_.add_argument(
             "--since",
             type=_argument_type(_parse_moment),
             metavar="DATE",
-            help=f"2026-11-30, or 2026-11-30T12:00 (UTC); default: {default}",
+            help=f"when the period starts, as in 2026-11-30 or 2026-11-30T12:00 (UTC; default: {default})",
         )
 
 
@@ -398,7 +398,11 @@ def _add_migrate(commands: _Commands) -> None:
     )
     migrate.add_argument("--back", metavar="VERSION", help="go back to an earlier release (0.1.0) or migration (r0012)")
     migrate.add_argument(
-        "--backup", dest="file", type=Path, metavar="FILE", help="the backup file (default: named by version and time)"
+        "--backup",
+        dest="file",
+        type=Path,
+        metavar="FILE",
+        help="the backup file (default: a name with the version and time)",
     )
     migrate.add_argument(
         "--yes", action="store_true", help="go back even if the earlier version cannot store everything"
@@ -477,7 +481,7 @@ def _add_people(commands: _Commands, kind: str) -> None:
             "file",
             nargs="?",
             metavar="FILE",
-            help="the export file, which only you can read (default: named by ID and date)",
+            help="the export file, which only you can read (default: a name with the ID and date)",
         )
         command.add_argument("--force", action="store_true", help="overwrite an existing file")
     for command in (erase, confirm):

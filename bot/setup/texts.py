@@ -39,7 +39,9 @@ NEWER_WORKS = "{where} is at version {found}, from a newer release that this rel
 DATABASE_CREATED = "{where}: created at version {version}."
 DATABASE_NEWEST = "{where}: already at the newest version, {version}."
 DATABASE_MIGRATED = "{where}: upgraded from version {before} to {version}."
-MIGRATE_SAYS = "With --back, the command makes a backup and returns to an earlier version. Stop the bot first."
+MIGRATE_SAYS = (
+    "With --back, the command makes a backup and returns to an earlier version. Before you use --back, stop the bot."
+)
 BACK_IS_THERE = "{where}: already at version {version}."
 BACK_LOSES = "{where}: version {to} cannot store:\n{lost}"
 BACK_REFUSED = (
@@ -93,7 +95,7 @@ HOOKS_ROTATE_SAYS = (
 HOOKS_CHANNEL_SAYS = "where it posts, as in slack:C0123456789 or discord:41771983423143937"
 HOOKS_READ_SAYS = "read the secret from standard input, for senders that create it themselves"
 HOOKS_FILE_SAYS = (
-    "a file with a payload, whose name is the type of the event, as in issues.json (default: the preset's samples)"
+    "a file with a payload, named after the type of the event, as in issues.json (default: the preset's samples)"
 )
 HOOKS_WRONG = "the bot cannot receive webhooks"
 HOOK_RECEIVED = "events of the webhook {name} arrive at {address}"
@@ -308,7 +310,7 @@ SIGN_IN_OPEN = "{name} answers without a sign-in (after {seconds:.1f} s)"
 SIGN_IN_ODD = "{name} answered with status {status} instead of asking for a sign-in"
 SIGN_IN_AWAY = "{name} could not be reached"
 DID_YOU_MEAN = "Did you mean {meant}?"
-HELD_WHILE_RUNNING = "This is normal while the bot runs. A second bot needs its own database."
+HELD_WHILE_RUNNING = "This is normal while the bot is running. A second bot needs its own database."
 COMES_WITH_START = "The bot creates the database when it first starts."
 NEXT_START_MIGRATES = "The bot upgrades the database when it next starts, as `cogency migrate` does."
 NEXT_START_RENEWS = (

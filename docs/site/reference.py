@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Final
 
 from agent.budget_days import KEPT as KEPT_DAYS
+from agent.context import RESULT_CHARS
+from agent.eval_runs import KEPT as EVALS_KEPT
 from agent.machine import SystemClock
+from agent.memory.facts import FACTS_KEPT
 from agent.outgoing import FAILED_KEPT, TRIED_FOR
 from agent.ports.saved_files import IDLE
 from agent.tools.remember import WORKING_TIME
 from benchmarks.capacity import MEASURED, SIMULATED
 from bot.app.settings import all_settings
+from bot.channels.service import MAX_HISTORY
 from bot.chat.attachments import pdf_forms, text_encoding, word_text
 from bot.chat.attachments.document_output import MAX_COLUMNS, MAX_ROWS
 from bot.chat.attachments.kinds import FileKind
@@ -29,6 +33,7 @@ from bot.chat.commands.declaration import CommandScope
 from bot.chat.message_parts import MAX_CHARS, MAX_DEPTH, UNREADABLE
 from bot.commands import WITHOUT_FORUMS as TERMINAL
 from bot.operators.metrics import Metrics
+from bot.operators.service import LINK_LASTS, SESSION_LASTS
 from bot.operators.texts import METRICS
 from bot.platforms.discord import message_content as discord_content
 from bot.platforms.discord import options as discord
@@ -40,6 +45,9 @@ from bot.platforms.slack.message_content import MAX_CELLS
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 from bot.settings.declaration import Secrecy, Setting
 from bot.settings.example import example_file
+from bot.tools.accounts.sign_in import TIME as SIGN_IN_TIME
+from bot.webhooks.dispatcher import GIVE_UP
+from bot.webhooks.dispatcher import KEPT as EVENTS_KEPT
 from docs.site.capacity import capacity_page
 from docs.site.figures import benchmarks_page
 from docs.site.security_tests import security_tests_page
@@ -334,8 +342,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "fact": Stored(
             "facts that someone stated or asked the bot to remember, rules set with `/policy`, and the facts and rules that they replaced",
             (
-                "until they are forgotten or deleted with `/memory`. The bot stores at most 2,000 facts about a person "
-                "in one place"
+                "until they are forgotten or deleted with `/memory`. The bot stores at most "
+                f"{FACTS_KEPT:,} facts about a person in one place"
             ),
             but="Rules set with `/policy` do not belong to a person, and stay until someone removes them",
         ),
@@ -357,7 +365,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "preference": Stored(
             "people's choices with `/settings`, `/model`, `/memory`, `/knowledge` and `/connect`, and managers' settings for a channel: "
-            "instructions, who can ask, and the last 30 changes, without the names of the people who made them",
+            f"instructions, who can ask, and the last {MAX_HISTORY} changes, without the names of the people who made them",
             "until someone changes them. A channel's settings are stored until the channel is deleted, its workspace or server has removed the bot, or an operator erases its data",
             but="A pause of learning, an opt-out from sharing, and a channel's settings stay",
         ),
@@ -393,7 +401,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "open_question": Stored("a question from a tool to the asker, and the answer", "as long as the call waits"),
         "action_record": Stored(
-            "the model's tool calls in an answer, and the first 1,000 characters of each result", _WITH_TURN
+            f"the model's tool calls in an answer, and the first {RESULT_CHARS:,} characters of each result", _WITH_TURN
         ),
         "task_workspaces": Stored("the model's notes on a running task", "as long as the task runs"),
         "schedule": Stored(
@@ -443,10 +451,10 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "place, scopes, budget and times",
             "until someone revokes the token, its channel is deleted, or its workspace or server has removed the bot; expired ones stay listed until their owner gets a new token",
         ),
-        "sign_in": Stored("a sign-in that is in progress, encrypted", "for ten minutes"),
+        "sign_in": Stored("a sign-in that is in progress, encrypted", f"for {SIGN_IN_TIME.seconds // 60} minutes"),
         "operator_session": Stored(
             "hashes and times of sessions and sign-in links for the operators' page",
-            "for twelve hours (sessions) or ten minutes (links)",
+            f"for {SESSION_LASTS.seconds // 3_600} hours (sessions) or {LINK_LASTS.seconds // 60} minutes (links)",
             Fate.STAYS,
             "It contains no names and no text",
         ),
@@ -455,7 +463,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
                 "a run of `cogency eval`: the names of its file, questions and models, counts and costs; questions and "
                 "answers only with `--store-answers`"
             ),
-            "until 100 newer runs are stored",
+            f"until {EVALS_KEPT} newer runs are stored",
             Fate.STAYS,
             "It contains no messages of people: the file of an eval is the operator's, and its people are invented",
         ),
@@ -464,7 +472,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
                 "an event that another program reported: the webhook's name, hashes of its delivery ID and its key, "
                 "the page of its thread, and its text until it is posted"
             ),
-            "for 30 days; the text until the event is posted, or for two days",
+            f"for {EVENTS_KEPT.days} days; the text until the event is posted, or for {GIVE_UP.days} days",
             Fate.STAYS,
             "Once the event is posted, it contains no text; the text is in the question and answer, which are erased",
         ),
@@ -506,7 +514,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             ),
         ),
         "budget_day": Stored(
-            "that a budget was nearly used up or extended on a day: whose budget, what was spent, who decided",
+            "a day on which a budget was nearly used up or was extended: whose budget, what was spent, who decided",
             f"for {KEPT_DAYS.days} days",
             Fate.STAYS,
             "It counts toward budgets. The bot removes who decided",

@@ -97,7 +97,7 @@ CONFIRM_TIME = timedelta(minutes=10)
 MISSING = "`cogency mcp` needs the extra 'mcp', which is not installed. Run {command}"
 MESSAGE_TOO_LONG = "The MCP client sent a message of more than {limit:,} bytes."
 MESSAGE_TOO_DEEP = "The message is nested too deeply."
-MESSAGE_OF_MANY_PARTS = "The message has more than {limit:,} of the characters {{ and [. Shorten it."
+MESSAGE_OF_MANY_PARTS = "The message contains more than {limit:,} {{ and [ characters. Shorten it."
 MESSAGE_UNREADABLE = "The line is not a JSON-RPC message."
 NO_PIPES = (
     "`cogency mcp` talks to a program through pipes, but standard input or output is not a pipe. Let an MCP client "

@@ -77,8 +77,8 @@ class AccessSettings:
         frozenset(),
         section=Section.ACCESS,
         description=(
-            "Operators: IDs (not names) of people who have no limits and can change other people's budgets with "
-            "/budget."
+            "Operators: IDs (not names) of people who have no rate limits or daily budgets, and can change other "
+            "people's budgets with /budget."
         ),
         example="U0123",
     )

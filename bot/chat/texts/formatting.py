@@ -1,7 +1,7 @@
 """How counts, money, moments and what people wrote look in every text, in Markdown. Pure.
 
-Rules of all texts: short, polite, exact British English that says what to do; dates as 2026-11-21; what people wrote is
-shown literally, so that a "*" in a fact stays a "*"; nothing is claimed that a receipt does not prove.
+Rules of all texts: short, polite, exact American English that says what to do; dates as 2026-11-21; what people wrote
+is shown literally, so that a "*" in a fact stays a "*"; nothing is claimed that a receipt does not prove.
 """
 
 import re
