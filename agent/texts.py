@@ -306,8 +306,8 @@ AZURE_EXTRA_MISSING = (
     "installed. Run {command}, or set the key."
 )
 AZURE_NO_IDENTITY = (
-    "This machine has no identity for Azure. Set AZURE_OPENAI_API_KEY, or sign in with `az login`, or set "
-    "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or give the machine a managed identity."
+    "This machine has no identity for Azure. Do one of the following: set AZURE_OPENAI_API_KEY; sign in with `az "
+    "login`; set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET; or give the machine a managed identity."
 )
 AZURE_SIGN_IN_REFUSED = "Microsoft Entra ID refused the sign-in ({code}): {remedy}."
 AZURE_CHECK_CLIENT = "check AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or sign in again with `az login`"
@@ -326,8 +326,9 @@ VERTEX_EXTRA_MISSING = (
     "is not installed. Run {command}, or set the key."
 )
 VERTEX_NO_IDENTITY = (
-    "This machine has no Google Cloud credentials. Sign in with `gcloud auth application-default login`, or set "
-    "GOOGLE_APPLICATION_CREDENTIALS to a file with credentials, or attach a service account to the machine."
+    "This machine has no Google Cloud credentials. Do one of the following: sign in with `gcloud auth "
+    "application-default login`; set GOOGLE_APPLICATION_CREDENTIALS to a file with credentials; or attach a service "
+    "account to the machine."
 )
 VERTEX_FILE_UNUSABLE = (
     "The file in GOOGLE_APPLICATION_CREDENTIALS is missing, or does not contain Google Cloud credentials. Set it to "
@@ -345,7 +346,7 @@ VERTEX_HOST_UNKNOWN = (
 
 # Why something was not kept
 
-NOT_A_MANAGER = "Only a manager or an administrator can set rules for others."
+NOT_A_MANAGER = "Only managers, admins and operators can set rules for others."
 GREATER_AUTHORITY = "Someone with more authority set this."
 TAKEN_BACK = (
     "Not stored: the person deleted what was remembered from this message. It is only stored again if they say it "

@@ -308,7 +308,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"closes it {words(mcp_stdio.IDLE_S)} seconds after the last call",
         f"waits up to {mcp_stdio.PATIENCE_S:g} seconds",
         f"valid once, for {words(minutes(CODE_TIME))} minutes",
-        f"at most {client_documents.FETCHES_A_MINUTE} in a minute",
+        f"at most {client_documents.FETCHES_A_MINUTE} documents a minute",
         stated(hours(api_tokens.ACCESS_TIME), 1, "every hour"),
         f"after more than {api_tokens.SAME_ANSWER.seconds} seconds",
         f"limited to {CALLS_A_MINUTE} a minute",

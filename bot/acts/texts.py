@@ -28,7 +28,7 @@ ZONE: Final = "If it is not the person's."
 LOCATION: Final = "An address or place, unless `where` is a voice channel."
 EVENT_WHERE: Final = "The voice channel of the event; default: this server."
 
-UNDER_LINK: Final = "The link of the message below which to start it."
+UNDER_LINK: Final = "The link of the message that the thread belongs to."
 TAG: Final = "For a forum post, on Discord."
 DESCRIPTION: Final = "Set the description instead, in Slack."
 BOOKMARK_NAMED: Final = "Its exact title or link."

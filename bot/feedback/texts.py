@@ -25,8 +25,8 @@ COMMENT = "What was wrong"
 COMMENT_HINT = "In a channel, its managers and the operators who are in it can read this."
 CORRECTION = "What the answer should have been"
 SHARE = "Operators"
-SHARE_HINT = "Share the question, the answer and this with the bot's operators"
-SHARE_FLAG = "Share the question, the answer and your words with the bot's operators"
+SHARE_HINT = "Share the question, the answer and your words with the bot's operators"
+SHARE_FLAG = SHARE_HINT
 CANCEL = "Cancel"
 NOT_CHANGED = "Your rating stays as it is."
 HOW = (
@@ -51,7 +51,9 @@ TOO_LONG = "Please use at most {most:,} characters for each of the two texts."
 
 # The list of managers and operators
 
-NOT_FOR_YOU = "Only the managers of a channel can see its feedback. Use this command in a channel that you manage."
+NOT_FOR_YOU = (
+    "Only operators and the managers of a channel can see its feedback. Use this command in a channel that you manage."
+)
 LIST_BUTTON = "Show feedback"
 LIST_HERE = "**Feedback on my answers in this channel**"
 LIST_SHARED = "**Feedback that people shared with you**"

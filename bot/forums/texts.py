@@ -25,7 +25,7 @@ FORUM_AWAY: Final = "The platform of this forum is not connected."
 REOPEN_BUTTON: Final = "Reopen"
 
 NO_FORUM: Final = "This is not a forum. Use `/unanswered` in a post of the forum, or name the forum after the command."
-NOT_YOUR_FORUM: Final = "Only the managers of this forum, and operators, can see this list."
+NOT_YOUR_FORUM: Final = "Only operators and the managers of this forum can see this list."
 UNANSWERED_USAGE: Final = "Use `/unanswered` in a post of the forum, or `/unanswered #forum`."
 UNANSWERED: Final = "**Unanswered posts in {forum}** ({count}, oldest first)"
 ALL_ANSWERED: Final = "There are no unanswered posts in {forum}."

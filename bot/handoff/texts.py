@@ -97,7 +97,9 @@ BACK_BUTTON = "Hand back"
 NOT_YOUR_OWN = "You asked for a human yourself, so someone else has to take over."
 NOT_FOR_YOU = "You are not one of the people who can take over there, or you cannot read that conversation."
 NOT_CHECKED = "I could not check whether you can take over. Try again in a minute."
-NOT_YOURS = "Only {name}, the person who asked, or a manager of the channel can hand this conversation back."
+NOT_YOURS = (
+    "Only {name}, the person who asked, a manager of the channel, or an operator can hand this conversation back."
+)
 NOT_YOURS_TO_CANCEL = "Only the person who asked can cancel this request."
 NONE_HERE = "Nobody has taken over a conversation here."
 NO_REQUEST = "There is no open request here."

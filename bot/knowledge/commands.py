@@ -92,7 +92,9 @@ KNOWLEDGE_COMMAND = declaration.Command(
         "remove 3": "remove document 3 and erase its content",
         "unanswered": "for managers of a channel: see what I did not answer well there, by subject, and teach me",
         "digest off": "for managers: stop the weekly message about what I did not answer well; `digest on` starts it",
-        "teach Guest wifi | It is called Heron.": "add a text to the documents here (in channels, managers only)",
+        "teach Guest wifi | It is called Heron.": (
+            "add a text to the documents here (in channels: managers and operators)"
+        ),
         "share on": "for managers in a public channel: let the whole team use what people tell me here from now on",
     },
 )
@@ -151,7 +153,7 @@ def is_order(words: str) -> bool:
 
 LEARN_COMMAND = declaration.Command(
     name="learn",
-    summary="Add a file or a web page to the documents that I know here (in channels, managers only)",
+    summary="Add a file or a web page to the documents that I know here (in channels: managers and operators)",
     run=learn,
     arguments=(
         declaration.Argument(

@@ -24,7 +24,7 @@ SHARED_NO_MORE = "I no longer share anything from this channel."
 SHARES_HERE = "I share with the team what full members tell me in this channel."
 SHARES_ALREADY = "I already share what people tell me here."
 SHARES_NOTHING = "I do not share what people tell me here."
-NOT_SHARING = "Only channel managers can decide whether I share what people tell me here."
+NOT_SHARING = "Only channel managers and operators can decide whether I share what people tell me here."
 SHARED_IN_PUBLIC = "I can share only from public channels without guests or outsiders. Ask there."
 KNOWN_HERE = "I know {many} here:"
 KNOWLEDGE_PAGE = "Page {page} of {pages}. For another page, use `/knowledge page {another}`."
@@ -34,13 +34,17 @@ NOTHING_KNOWN = (
 NOTHING_KNOWN_YET = "There are no documents here. A manager of this place can add some."
 NOT_FOR_GUESTS = "Only full members can see a place's documents."
 NO_SUCH_DOCUMENT = "There is no document {number} here. To see the list, use `/knowledge`."
-NOT_REMOVING = "Only the person who added it, or a manager of the channel where it was added, can remove it."
+NOT_REMOVING = (
+    "Only the person who added it, a manager of the channel where it was added, or an operator can remove it."
+)
 DOCUMENT_REMOVED = "Removed: {name}. I no longer know it, and its content is erased."
 DOCUMENT_REMOVED_LATER = (
     "Removed: {name}. I no longer know it. The rest of its content is erased when the database is idle."
 )
 BEGINS_SO = "It begins with:"
-NOT_LEARNING = "Only channel managers can add documents here. You can add some for yourself in a direct message."
+NOT_LEARNING = (
+    "Only channel managers and operators can add documents here. You can add some for yourself in a direct message."
+)
 NOTHING_TO_LEARN = (
     "Send me a message that says “learn this” with the file attached or the link after it. In a terminal, use "
     "`/learn PATH` or `/learn https://…`."
@@ -70,7 +74,8 @@ UNREAD_SINCE = "could not be read since {day}: {why}"
 # What was not answered
 
 UNANSWERED_FOR_MANAGERS = (
-    "Only the managers of a channel can see what was not answered there. Use this command in a channel that you manage."
+    "Only operators and the managers of a channel can see what was not answered there. Use this command in a channel "
+    "that you manage."
 )
 UNANSWERED_HEAD = "**What I did not answer well in this channel** in the last {days} days, by subject:"
 UNANSWERED_NONE = "I found no unanswered questions in this channel in the last {days} days."

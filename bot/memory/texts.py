@@ -161,7 +161,9 @@ MEMORY_FULL = (
 )
 LEARNING = "I was learning something at that moment, so nothing changed. Try again."
 EXPORTED = "This is what I know about you."
-NOT_THE_MANAGER = "Only channel managers can decide that for everyone. For yourself, use `/memory pause here`."
+NOT_THE_MANAGER = (
+    "Only channel managers and operators can decide that for everyone. For yourself, use `/memory pause here`."
+)
 
 
 def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:

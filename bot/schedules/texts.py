@@ -72,7 +72,7 @@ FORBID_DONE = (
     "Nobody can schedule posts here from now on. Existing schedules keep running until their owners cancel them."
 )
 ALLOW_DONE = "People can schedule posts here again."
-MANAGERS_ONLY = "Only channel managers can change that."
+MANAGERS_ONLY = "Only channel managers and operators can change that."
 NO_CHANNEL = "Use this command in a channel."
 REFUSED = {
     ScheduleRefused.MANY_OF_PERSON: (

@@ -519,7 +519,7 @@ OPERATOR_SAYS = (
     "Before you use this command, turn on the page: set COGENCY_OPERATOR_PAGE and restart the bot. You can run this "
     "command while the bot is running."
 )
-SIGNED_OUT_ALL = "Signed out: {sessions}. Unused links also no longer work."
+SIGNED_OUT_ALL = "Signed out: {sessions}. Unused links no longer work either."
 NO_FAILED_WEBHOOKS = "There are no failed events."
 WEBHOOK_DISABLED = (
     "{name} has been disabled since {since:%Y-%m-%d %H:%M} UTC, because its receiver answered with 410 Gone. `cogency "

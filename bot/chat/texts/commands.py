@@ -54,5 +54,5 @@ OPEN_TO = {
 OPEN_BY_LIST = "an operator gave access to your {kinds}"
 OPEN_TO_MEMBERS = "every member has access"
 KINDS = {"team": "workspace or server", "channel": "channel", "role": "role", "person": "account"}
-WHOAMI_IDS = "Use these IDs exactly as shown in settings such as COGENCY_ALLOW."
+WHOAMI_IDS = "In settings such as COGENCY_ALLOW, use these IDs exactly as shown."
 WHOAMI_SEND_IDS = "To ask for access, send these IDs to an operator."
