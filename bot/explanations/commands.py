@@ -24,5 +24,5 @@ COMMAND = declaration.Command(
     presses={ReplyAction.WHY: press_why},
     bare=False,
     phrases=("why this answer",),
-    examples={"": "what your last answer was drawn from"},
+    examples={"": "see what my last answer to you was based on"},
 )

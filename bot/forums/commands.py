@@ -57,11 +57,11 @@ SOLVED_COMMAND = declaration.Command(
 
 UNANSWERED_COMMAND = declaration.Command(
     name="unanswered",
-    summary="See which posts of this forum have no answer yet (for its managers)",
+    summary="See which posts of this forum have no answer yet (for its managers and operators)",
     run=list_unanswered,
     arguments=(declaration.Argument("words", "The forum, if you are elsewhere", hint="[#forum]", mentions=True),),
     scope=declaration.CommandScope.SERVERS,
     forums=True,
     bare=False,
-    examples={"": "the unanswered posts of this forum", "#forum": "the unanswered posts of another forum"},
+    examples={"": "see the unanswered posts of this forum", "#forum": "see the unanswered posts of another forum"},
 )

@@ -51,9 +51,9 @@ COMMAND = declaration.Command(
     ),
     examples={
         "": "see who can take over, and what they would get, before you ask them",
-        "my order is lost": "ask them at once, with this message",
+        "my order is lost": "ask them immediately, with this message",
         "back": "hand the conversation back after you took over",
-        "cancel": "take your request back while nobody has taken over",
+        "cancel": "cancel your request while nobody has taken over",
         "list": "see open requests that concern you",
     },
 )

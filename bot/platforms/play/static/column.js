@@ -263,7 +263,7 @@ export class Column {
     const all = [...this.files, ...files];
     const size = all.reduce((sum, file) => sum + file.size, 0);
     this.refusal.textContent = all.length > MOST_FILES ? `You can attach up to ${MOST_FILES} files to a message.`
-      : size > MOST_BYTES ? `The files in a message can have up to ${MOST_BYTES / 1e6} MB in total.` : "";
+      : size > MOST_BYTES ? `The files in a message can be up to ${MOST_BYTES / 1e6} MB in total.` : "";
     if (!this.refusal.textContent) this.choose(all);
     this.input.focus();
   }
