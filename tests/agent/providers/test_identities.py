@@ -92,7 +92,9 @@ async def test_the_sign_in_of_the_command_line_client_is_used(monkeypatch: pytes
 async def test_without_an_identity_the_sentence_names_the_ways_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "environmentcredential")
     sentence = await trouble(AZURE_HOME)
-    assert sentence.startswith("This machine has no identity for Azure. Do one of the following: set AZURE_OPENAI_API_KEY;")
+    assert sentence.startswith(
+        "This machine has no identity for Azure. Do one of the following: set AZURE_OPENAI_API_KEY;"
+    )
 
 
 async def test_a_tenant_that_cannot_be_one_is_said() -> None:
