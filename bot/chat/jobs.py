@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
-from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
+from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable, Unexpected
 from agent.jobs import Job
 from agent.ports.clock import Clock
 from agent.ports.jobs import Jobs
 from bot.chat.logs import severity
 from bot.chat.telemetry import SILENT, JobEnd, JobOver, Telemetry
+from bot.chat.unexpected import unexpected_logged
 
 log = logging.getLogger(__name__)
 
@@ -102,9 +103,10 @@ class JobWorker:
         while True:
             self._due.clear()
             try:
-                while await self.work():
-                    pass
-            except StoreError as error:
+                with unexpected_logged("the worker of jobs"):
+                    while await self.work():
+                        pass
+            except (StoreError, Unexpected) as error:
                 log.log(severity(error), "jobs could not be run; retrying: %s", error)
                 await self._clock.sleep(self._limits.sweep_s)
             else:

@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import Any, Final
 
 from agent.admission_terms import Rate, RateReached
-from agent.errors import StoreError
+from agent.errors import StoreError, Unexpected
 from agent.ports.clock import Clock
 from agent.ports.shard_leases import ShardLeases
 from agent.ports.shared_rates import CallRate, CallsAsked, CallsTaken, SharedRates
 from bot.chat.caches import T
+from bot.chat.unexpected import unexpected_logged
 
 #
 # Theory of operation. Each process registers itself regularly, and so learns how many others there are. A process that
@@ -59,7 +60,8 @@ class Replicas:
 
     async def look(self) -> None:
         """Register this process, and update the number of others."""
-        with suppress(StoreError):  # its log says so
+        # The log says so.
+        with suppress(StoreError, Unexpected), unexpected_logged("the registration of this process"):
             self._others = await self.rates.others(self.owner, self.clock.now(), PRESENCE)
 
     @property

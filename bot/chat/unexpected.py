@@ -15,7 +15,7 @@ def unexpected_logged(what: str, *expected: type[Exception]) -> Generator[None]:
     """Log an error that is neither a CogencyError nor `expected`, with its traceback, and raise Unexpected instead.
 
     Without it, a message on which a library or our own code fails would be lost: nobody would learn of it, and those
-    that wait behind it would be lost, too.
+    that wait behind it would be lost, too. A loop that serves everyone would end.
     """
     try:
         yield

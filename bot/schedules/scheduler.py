@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from agent import texts
-from agent.errors import CogencyError, LeaseLost, StoreError
+from agent.errors import CogencyError, LeaseLost, StoreError, Unexpected
 from agent.incoming import Incoming
 from agent.ports.clock import Clock
 from agent.protocol.render import excerpt, joined
@@ -33,6 +33,7 @@ from agent.schedules.times import has_lapsed, lapses_soon
 from agent.turn_kinds import TurnKind
 from bot.chat.kinds import TurnReporter, TurnRule, TurnWatcher
 from bot.chat.logs import severity
+from bot.chat.unexpected import unexpected_logged
 from bot.schedules import texts as schedule_texts
 
 log = logging.getLogger(__name__)
@@ -129,8 +130,9 @@ class Scheduler:
         while True:
             pause = 1.0
             try:
-                pause = await self.work()
-            except StoreError as error:
+                with unexpected_logged("the scheduler"):
+                    pause = await self.work()
+            except (StoreError, Unexpected) as error:
                 log.log(severity(error), "schedules could not be read; retrying: %s", error)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):

@@ -26,7 +26,7 @@ from agent.addresses import addresses_in
 from agent.approvers import Approvers
 from agent.asking import asks
 from agent.consents import Approval, ConsentOutcome, Undecided, is_approved, wait_until
-from agent.errors import Refused, StoreError
+from agent.errors import Refused, StoreError, Unexpected
 from agent.memory.audience import label
 from agent.messages import Consent, Provenance, ToolCall
 from agent.ports.clock import Clock
@@ -56,6 +56,7 @@ from bot.chat.logs import severity
 from bot.chat.panels import TYPED_NO, TYPED_YES, Panel, PanelAction
 from bot.chat.ports import WaitingDecisions
 from bot.chat.texts.formatting import counted, literal, shortened
+from bot.chat.unexpected import unexpected_logged
 from bot.tools import texts as tool_texts
 from bot.tools.approvers import ALLOW, REFUSE, ApproverService, rule_words
 from bot.tools.call_text import ASKED_CHARS, argument_lines
@@ -152,8 +153,9 @@ class PolicyTable:
         while True:
             await self.clock.sleep(READ_S)
             try:
-                await self.read()
-            except StoreError as error:
+                with unexpected_logged("the tool policy"):
+                    await self.read()
+            except (StoreError, Unexpected) as error:
                 log.log(
                     severity(error),
                     "the tool policy could not be read, so the last version still applies: %s",

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from agent import texts as agent_texts
-from agent.errors import CogencyError, StoreError
+from agent.errors import CogencyError, StoreError, Unexpected
 from agent.incoming import Incoming, Quoted, platform_of
 from agent.ports.clock import Clock
 from agent.ports.spending import Spending
@@ -34,6 +34,7 @@ from agent.turn_kinds import TurnKind
 from bot.chat.backoff import OncePerMinute
 from bot.chat.kinds import TurnRule
 from bot.chat.logs import severity
+from bot.chat.unexpected import unexpected_logged
 from bot.webhooks import texts
 from bot.webhooks.config import Action, Hook
 
@@ -112,11 +113,10 @@ class EventDispatcher:
         while True:
             pause = LOOK_S
             try:
-                pause = await self.work()
-            except StoreError as error:
+                with unexpected_logged("the dispatcher of webhooks"):
+                    pause = await self.work()
+            except (StoreError, Unexpected) as error:
                 log.log(severity(error), "events of webhooks could not be read; retrying: %s", error)
-            except Exception:
-                log.exception("events of webhooks could not be posted")  # one bug must not end all webhooks
             await asyncio.sleep(BETWEEN_S)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):

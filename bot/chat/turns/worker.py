@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from agent.admission_terms import Terms
-from agent.errors import CogencyError, LeaseLost, StoreError
+from agent.errors import CogencyError, LeaseLost, StoreError, Unexpected
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.ports.clock import Clock
@@ -29,6 +29,7 @@ from bot.chat.reply.surface import Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.answering import Answering, Lease, RunningTurn
 from bot.chat.turns.runner import TurnRunner
+from bot.chat.unexpected import unexpected_logged
 
 # Waiting for the end of a turn.
 
@@ -371,13 +372,14 @@ class TurnWorker:
     async def _serve(self) -> None:
         while True:
             try:
-                await self._claim()
-                await self._apply_stops()
-                await self._resolve_ended_elsewhere()
-                # The ledger answers again, so turns that were put off need not wait for their leases to run out.
-                put_off, self._put_off = self._put_off, []
-                await self._give_back(put_off)
-            except StoreError as error:
+                with unexpected_logged("the worker of turns"):
+                    await self._claim()
+                    await self._apply_stops()
+                    await self._resolve_ended_elsewhere()
+                    # The ledger answers again, so turns that were put off need not wait for their leases to run out.
+                    put_off, self._put_off = self._put_off, []
+                    await self._give_back(put_off)
+            except (StoreError, Unexpected) as error:
                 log.log(severity(error), "the ledger could not be read; retrying: %s", error)
             else:
                 self._update_idle()

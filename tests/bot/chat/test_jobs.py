@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from agent.errors import ProviderUnavailable, StoreUnavailable
 from agent.jobs import Job
 from bot.chat.jobs import JobLimits, JobWorker
+from store.job_queue import SqlJobs
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.patience import PATIENCE_S
@@ -89,6 +90,28 @@ def test_the_time_between_attempts_doubles_up_to_the_longest() -> None:
     assert waits[:3] == [timedelta(minutes=1), timedelta(minutes=2), timedelta(minutes=4)]
     assert waits == sorted(waits)
     assert waits[-1] == timedelta(hours=6)
+
+
+class FailingJobs(SqlJobs):
+    """Fails the first claim."""
+
+    failures = 1
+
+    async def claim(self, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> Job | None:
+        if self.failures:
+            self.failures -= 1
+            raise KeyError("unexpected")
+        return await super().claim(kinds, owner, now, lease)
+
+
+async def test_a_worker_goes_on_after_an_unexpected_error(caplog: pytest.LogCaptureFixture) -> None:
+    work, store, clock = Work(), store_in_memory(), FakeClock()
+    worker = JobWorker(FailingJobs(store.database), {"kind": work}, clock, "worker", LIMITS)
+    await store.jobs.schedule("kind", "a", "first", clock.now())
+    async with asyncio.timeout(PATIENCE_S), worker.serving():
+        await clock.sleep(100)
+    assert work.done == ["first"]
+    assert "KeyError: 'unexpected'" in caplog.text
 
 
 async def test_a_worker_runs_due_jobs_until_it_is_stopped() -> None:

@@ -19,9 +19,10 @@ from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S, until
 
 
-async def test_a_store_that_cannot_be_asked_for_turns_is_asked_again() -> None:
+@pytest.mark.parametrize("error", [StoreError("Another program is writing to the database."), KeyError("unexpected")])
+async def test_a_store_that_cannot_be_asked_for_turns_is_asked_again(error: Exception) -> None:
     world = World(["Hello."])
-    world.store.ledger.fail_next_claim = StoreError("Another program is writing to the database.")
+    world.store.ledger.fail_next_claim = error
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
 
