@@ -159,17 +159,19 @@ def charge(
     record(connection, calls, turn=None, person=person, channel=where, now=now, kind=kind)
 
 
-def charge_claim(connection: sa.Connection, claim: Claim, calls: Sequence[ModelCall], now: datetime) -> None:
-    """Store those of the claimed turn's model calls that are not stored yet. `calls`: all of its progress."""
+def charge_claim(connection: sa.Connection, claim: Claim, calls: Sequence[ModelCall], now: datetime) -> int | None:
+    """Store those of the claimed turn's model calls that are not stored yet. `calls`: all of its progress. Return how
+    many are stored now, for `charged`; None if that has not changed.
+    """
     known = connection.execute(
         _CHARGED, {"charged_turn": claim.turn, "charged_epoch": claim.epoch}
     ).scalar_one_or_none()
     if known is None or known >= len(calls):  # the claim is lost, or there are none
-        return
+        return None
     asked = claim.incoming
     new, who = calls[known:], asked.person.id
     record(connection, new, turn=claim.turn, person=who, channel=asked.channel, now=now, known=known)
-    connection.execute(_SET_CHARGED, {"charged_turn": claim.turn, "calls": len(calls)})
+    return len(calls)
 
 
 def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:

@@ -1,5 +1,8 @@
 """Preferences of people and channels, by name."""
 
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 
 import sqlalchemy as sa
@@ -25,6 +28,16 @@ _CHOSEN: Final = (
     .where(preference.c.owner == sa.bindparam("whose"))
     .order_by(preference.c.name)
 )
+
+
+_CHOSEN_BY_EACH: Final = sa.select(preference).where(preference.c.owner.in_(sa.bindparam("whose", expanding=True)))
+
+
+def chosen_by_each(connection: sa.Connection, owners: Collection[str]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {owner: {} for owner in owners}
+    for row in connection.execute(_CHOSEN_BY_EACH, {"whose": sorted(owners)}):
+        found[row.owner][row.name] = row.value
+    return found
 
 
 def chosen(connection: sa.Connection, owner: str) -> dict[str, str]:
@@ -55,8 +68,60 @@ def swap(connection: sa.Connection, owner: str, name: str, before: str | None, a
     return is_unchanged
 
 
+class _ReadTogether:
+    """What a block has read. Tasks that it began know it, too, and may outlive it: so it ends by a mark."""
+
+    def __init__(self, preferences: "SqlPreferences", owners: Collection[str]) -> None:
+        self._preferences = preferences
+        self._owners = frozenset(owners)
+        self._found: dict[str, dict[str, str]] | None = None
+
+    def has(self, preferences: "SqlPreferences", owner: str) -> bool:
+        return preferences is self._preferences and owner in self._owners
+
+    async def of(self, owner: str) -> dict[str, str]:
+        if self._found is None:
+            self._found = await self._preferences.of_each(self._owners)
+        return dict(self._found[owner])
+
+    def end(self) -> None:
+        self._owners = frozenset[str]()
+
+
+_TOGETHER: Final = ContextVar[_ReadTogether | None]("preferences read together", default=None)
+
+
 class SqlPreferences(SqlStore):
-    all_of = reads_one(chosen)
+    of_each = reads_one(chosen_by_each)
+    _of_one = reads_one(chosen)
     all_named = reads_one(named)
-    set = writes(choose)
-    swap = writes(swap)
+    _set = writes(choose)
+    _swap = writes(swap)
+
+    @contextmanager
+    def together(self, *owners: str) -> Generator[_ReadTogether]:
+        read = _ReadTogether(self, owners)
+        before = _TOGETHER.set(read)
+        try:
+            yield read
+        finally:
+            read.end()
+            _TOGETHER.reset(before)
+
+    async def all_of(self, owner: str) -> dict[str, str]:
+        read = _TOGETHER.get()
+        return await (read.of(owner) if read is not None and read.has(self, owner) else self._of_one(owner))
+
+    async def set(self, owner: str, name: str, value: str | None) -> None:
+        _end_together()
+        await self._set(owner, name, value)
+
+    async def swap(self, owner: str, name: str, before: str | None, after: str) -> bool:
+        _end_together()
+        return await self._swap(owner, name, before, after)
+
+
+def _end_together() -> None:
+    """A block that changes something reads it anew."""
+    if (read := _TOGETHER.get()) is not None:
+        read.end()

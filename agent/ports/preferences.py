@@ -1,6 +1,15 @@
 """Stored choices of people and channels."""
 
+from contextlib import AbstractContextManager
 from typing import Protocol
+
+
+class ReadTogether(Protocol):
+    """What a block has read (`Preferences.together`)."""
+
+    def end(self) -> None:
+        """Read each owner anew from now on."""
+        ...
 
 
 class Preferences(Protocol):
@@ -10,6 +19,12 @@ class Preferences(Protocol):
 
     async def all_of(self, owner: str) -> dict[str, str]:
         """Return all choices of the owner."""
+        ...
+
+    def together(self, *owners: str) -> AbstractContextManager[ReadTogether]:
+        """Within the block, `all_of` reads these owners by one statement, at its first call for one of them, and then
+        returns what that has read. Only for blocks that end at once: what others change meanwhile is not seen.
+        """
         ...
 
     async def all_named(self, name: str) -> list[tuple[str, str]]:

@@ -64,6 +64,7 @@ def turn_runner(
         telemetry=telemetry,
         budgets=core.budgets,
         channel_rules=ChannelEffects(store.preferences),
+        together=store.preferences.together,
         readers=NO_READERS if core.readers is None else core.readers,
         files=opened.reader,
         learning=features.memory.schedule,

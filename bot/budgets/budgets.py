@@ -205,7 +205,7 @@ class BudgetAllowances:
     _apps: ExpiringCache[Mapping[str, str]] = field(init=False)
     _connected: ExpiringCache[tuple[str, ...]] = field(init=False)
     _recent: LRUCache[BudgetAccount, tuple[float, date, Spent]] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
-    """What was spent of budgets that several people share: when it was read, on which day, and the sum."""
+    """What was spent: when it was read, on which day, and the sum."""
 
     def __post_init__(self) -> None:
         self._apps = ExpiringCache(self.preferences.all_of, self.clock)
@@ -297,6 +297,13 @@ class BudgetAllowances:
             self._told[account, resets] = True
         return is_new
 
+    def may_be_near(self, account: BudgetAccount, usual: Budget, now: datetime, since: Spent) -> bool:
+        """Return whether the budget may be nearly spent, if `since` was spent after it was read last. `now` in UTC."""
+        recent = self._recent.get(account)
+        if recent is None or recent[1] != now.date():
+            return True
+        return 100 * share(recent[2] + since, usual) >= self.near
+
     async def usually(self, account: BudgetAccount) -> Budget:
         """Return the default budget, without changes by `/budget`. Raises StoreError."""
         if not account.has_one:
@@ -327,7 +334,9 @@ class BudgetAllowances:
         if account.whose is Whose.PERSON:
             today = SpendingPeriod.days_until(now, 1)
             days = [await self.spending.totals(today, By.DAY, person=one) for one in await self.accounts_of(account.id)]
-            return sum((total.spent for totals in days for total in totals), Spent())
+            spent = sum((total.spent for totals in days for total in totals), Spent())
+            self._recent[account] = (self.clock.monotonic(), now.date(), spent)
+            return spent
         elapsed, cached = self.clock.monotonic(), self._recent.get(account)
         if not exact and cached is not None and cached[1] == now.date() and elapsed - cached[0] <= SUMS_FRESH_S:
             return cached[2]

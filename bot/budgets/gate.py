@@ -98,11 +98,12 @@ class BudgetGate:
                 return first.due
         return await self._held_by_run(question, turn, calls, waits=waits)
 
-    async def ended(self, question: Incoming, turn: int) -> None:
+    async def ended(self, question: Incoming, turn: int, calls: Sequence[ModelCall]) -> None:
         now = self.allowances.clock.now()
         for account in drawn_on(question):
             usual = await self.allowances.usually(account)
-            if usual != UNLIMITED:
+            # What others have spent since the turn was let in shows when the next one is.
+            if usual != UNLIMITED and self.allowances.may_be_near(account, usual, now, Spent.on(calls)):
                 await self._warn(account, await self.allowances.spent(account, now, exact=True), usual, turn)
 
     async def _warn(self, account: BudgetAccount, spent: Spent, usual: Budget, turn: int) -> None:

@@ -81,8 +81,8 @@ class BudgetChecks(Protocol):
         """
         ...
 
-    async def ended(self, question: Incoming, turn: int) -> None:
-        """Notice what the turn has spent, once that is stored."""
+    async def ended(self, question: Incoming, turn: int, calls: Sequence[ModelCall]) -> None:
+        """Notice what the turn has spent, once that is stored. `calls`: all of the turn's."""
         ...
 
 
@@ -147,7 +147,7 @@ class NoBudgets:
     ) -> PauseDue | EndDue | None:
         return None
 
-    async def ended(self, question: Incoming, turn: int) -> None: ...
+    async def ended(self, question: Incoming, turn: int, calls: Sequence[ModelCall]) -> None: ...
 
 
 NO_BUDGETS: Final = NoBudgets()

@@ -29,8 +29,9 @@ class LearningPauses:
 
     async def may_learn(self, incoming: Incoming) -> bool:
         """Return whether the bot may learn from this message. Raises StoreError."""
-        of_person = await self.preferences.all_of(incoming.person.id)
-        of_channel = await self._of_channel(incoming.source, incoming.channel)
+        with self.preferences.together(incoming.person.id, place_owner(incoming.channel)):
+            of_person = await self.preferences.all_of(incoming.person.id)
+            of_channel = await self._of_channel(incoming.source, incoming.channel)
         values = (of_person.get(PAUSE), of_person.get(name_in(incoming.channel)), of_channel)
         return all(_allows(value, incoming.time) for value in values)
 

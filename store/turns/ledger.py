@@ -228,10 +228,11 @@ def save(
         saved_files.discard_saved_by(connection, claim.message)
         return False
     values = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
+    charged = model_calls.charge_claim(connection, claim, calls, claim.incoming.time) if calls else None
+    if charged is not None:
+        values["charged"] = charged
     # Even with nothing to save, check that the claim still holds.
     _write(connection, claim, {k: v for k, v in values.items() if v is not None} or {"epoch": claim.epoch})
-    if calls:
-        model_calls.charge_claim(connection, claim, calls, claim.incoming.time)
     if named.workspace is not None:
         keep_workspace(connection, claim, named.workspace)
     return True

@@ -288,9 +288,9 @@ class AdmissionControl:
         """See `BudgetChecks`, which knows that operators may exceed all but the limit of one turn."""
         return await self.budgets.held(question, turn, calls, waits=waits)
 
-    async def ended(self, question: Incoming, turn: int) -> None:
+    async def ended(self, question: Incoming, turn: int, calls: Sequence[ModelCall]) -> None:
         if not self.is_exempt(question):
-            await self.budgets.ended(question, turn)
+            await self.budgets.ended(question, turn, calls)
 
     def _refused(self, incoming: Incoming, reason: str, sentence: str) -> Refused:
         return Refused(sentence, was_shown=self._throttle.was_shown(incoming.person.id, reason))

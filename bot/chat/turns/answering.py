@@ -26,6 +26,7 @@ from agent.ports.ledger import Ledger
 from agent.presentations import Presentation, presentation_markdown
 from agent.turn_records import Claim, Closing
 from agent.turn_setup import ANSWERED
+from bot.chat.access.place_rules import place_owner
 from bot.chat.attachments.handed_over import readable_code
 from bot.chat.backoff import Backoff, OncePerMinute
 from bot.chat.logs import bound, severity
@@ -280,7 +281,8 @@ class Answering:
                     await self._show_waiting(surface, claim.turn)
                     return None
                 ended = result
-                lines = await self.runner.features.lines_below(ended)
+                with self.runner.together(claim.incoming.person.id, place_owner(claim.incoming.channel)):
+                    lines = await self.runner.features.lines_below(ended)
                 shown = separated(ended.closing) if live.surface.limits.presents and not running.taken_back else None
                 answer = ended.closing if shown is None else replace(ended.closing, reply=shown.text)
                 text = "" if running.taken_back else final_text(answer, [line.text for line in lines])
@@ -319,7 +321,7 @@ class Answering:
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         telemetry.record(Charged(ANSWERING, closing.calls))
         with suppress(StoreError):  # the next question notices it
-            await self.runner.budgets.ended(claim.incoming, claim.turn)
+            await self.runner.budgets.ended(claim.incoming, claim.turn, closing.calls)
         for line in () if running.taken_back else await self.runner.features.private_lines(ended):
             with suppress(SurfaceError):  # best effort
                 await surface.send_ephemeral(line)

@@ -33,6 +33,7 @@ from agent.ports.clock import Clock
 from agent.ports.conversations import Knowledge
 from agent.ports.ledger import Ledger
 from agent.ports.model import Capabilities, Provider
+from agent.ports.preferences import ReadTogether
 from agent.presentations import presentation_markdown
 from agent.progress import Progress, encode
 from agent.protocol.render import joined
@@ -43,6 +44,7 @@ from agent.tools.present import presented
 from agent.turn import EndDue, PauseDue, Turn, TurnLimits
 from agent.turn_records import Claim, Closing, Waiting
 from agent.turn_setup import ANSWERED, closed, loop_of, turn_words
+from bot.chat.access.place_rules import place_owner
 from bot.chat.attachments.reading import Attached
 from bot.chat.audit import CallAudit
 from bot.chat.kinds import Report, TurnRule
@@ -73,6 +75,8 @@ from bot.chat.turns.turn_ports import (
     HandleNotes,
     LearningRules,
     PlaceReaders,
+    Together,
+    apart,
 )
 
 log = logging.getLogger(__name__)
@@ -97,6 +101,8 @@ class TurnRunner:
     telemetry: Telemetry = SILENT
     budgets: BudgetChecks = NO_BUDGETS
     channel_rules: ChannelRules = NO_CHANNEL_RULES
+    together: Together = apart
+    """Reads what people and managers have chosen."""
     readers: PlaceReaders = NO_READERS
     files: FileReader = NO_FILES
     learning: LearningRules = NOTHING_LEARNED
@@ -121,7 +127,8 @@ class TurnRunner:
             return EndedTurn(claim.turn, question, posted(claim, stopped))
         report = await self.features.report(question)
         for_model = replace(claim, incoming=question_for_model(question, rule, report))
-        ended = await self._run(for_model, question, rule, report, live, stopped)
+        with self.together(place_owner(question.channel)) as choices:
+            ended = await self._run(for_model, question, rule, report, live, stopped, choices)
         if isinstance(ended, EndedTurn):
             closing = closing_shown(ended.closing, rule, report, shows_nothing_yet=live.is_empty)
             return replace(ended, closing=closing)
@@ -137,8 +144,9 @@ class TurnRunner:
         report: Report,
         live: LiveReply,
         stopped: Callable[[], bool],
+        choices: ReadTogether,
     ) -> EndedTurn | PutAside:
-        """`question`: without what `claim` adds to it for the model."""
+        """`question`: without what `claim` adds to it for the model. `choices`: what is read together as it begins."""
         allows = None if rule.tools is None else rule.tools(claim.incoming)
         tools = await self.tools.prepare(
             claim, stopped, reads_only=rule.is_unasked, allows=allows, asks_back=self._asks_back(question, rule)
@@ -180,7 +188,7 @@ class TurnRunner:
             readable = await self._readable(claim.incoming.place)
             persona = rules.persona(await self.persona(claim.incoming))
             context, until = await self._known(
-                claim, rule, persona, tools, readable, turn.progress, files, provider.capabilities
+                claim, rule, persona, tools, readable, turn.progress, files, provider.capabilities, choices
             )
             turn.record_sources(context.sources)
             live.record_context(context.read, turn.progress)
@@ -284,8 +292,10 @@ class TurnRunner:
         progress: Progress,
         files: Attached,
         capabilities: Capabilities,
+        choices: ReadTogether,
     ) -> tuple[Context, int | None]:
         """See `ContextComposer.compose`. Raises StoreError."""
+        choices.end()
         contents = FileContents(files.images, files.quoted)
         context, until = await self._contexts.compose(claim, persona, tools, readable, capabilities, progress, contents)
         if rule.runs_beside and claim.incoming.own:  # a model wrote the text of this question

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 from agent.events import AgentEvent
 from agent.incoming import Incoming
 from agent.memory.audience import Place
+from agent.ports.preferences import ReadTogether
 from bot.chat.attachments.reading import Attached
 
 
@@ -42,7 +43,22 @@ class Foreground(Protocol):
         ...
 
 
+class Together(Protocol):
+    def __call__(self, *owners: str) -> AbstractContextManager[ReadTogether]:
+        """See `Preferences.together`."""
+        ...
+
+
 # What stands for a part that is not there.
+
+
+class _ReadApart:
+    def end(self) -> None:
+        pass
+
+
+def apart(*_: str) -> AbstractContextManager[ReadTogether]:
+    return nullcontext(_ReadApart())
 
 
 class NoReaders:

@@ -46,11 +46,13 @@ class DiscordConversations:
         where = post.where
         is_addressed = asked or inbound.mentioned(post, me) or inbound.answers_me(post, me)
         asked_in_channel = is_addressed and not where.direct and where.parent is None
-        mode = await self._mode(where, post.author.standing.team) if asked_in_channel else self._settings.chosen.replies
-        incoming = inbound.read_post(post, me, mode)
-        if incoming is None:
-            return None
-        incoming = await self._in_zone(incoming)
+        team = post.author.standing.team
+        with self._host.preferences.together(*_owners(where, team), known_as(post.author.id)):
+            mode = await self._mode(where, team) if asked_in_channel else self._settings.chosen.replies
+            incoming = inbound.read_post(post, me, mode)
+            if incoming is None:
+                return None
+            incoming = await self._in_zone(incoming)
         if where.direct:
             return DiscordMessage(await self._in_dm_conversation(incoming), joined=False)
         if (
@@ -76,7 +78,7 @@ class DiscordConversations:
         return replace(incoming, person=replace(incoming.person, time_zone=zone))
 
     async def _mode(self, where: ChannelFactsForConversation, team: str) -> ReplyMode:
-        for owner in (f"channel:{where.channel}", f"team:{team}"):
+        for owner in _owners(where, team):
             chosen = (await self._host.preferences.all_of(owner)).get(REPLIES, "")
             if chosen in _MODES:
                 return _MODES[chosen]
@@ -100,3 +102,8 @@ class DiscordConversations:
             if reply is not None and reply.channel == incoming.channel:
                 return reply.conversation
         return ""
+
+
+def _owners(where: ChannelFactsForConversation, team: str) -> tuple[str, str]:
+    """Return who may have chosen where mentions are answered, the narrower first."""
+    return f"channel:{where.channel}", f"team:{team}"

@@ -239,7 +239,7 @@ class Office:
         closing = Closing(Outcome.ANSWERED, "Hi.", calls=tuple(turn.calls))
         await self.store.ledger.finish(turn.claim, closing, self.clock.now())
         for gate in () if dies else self.gates:
-            await gate.ended(turn.claim.incoming, turn.claim.turn)
+            await gate.ended(turn.claim.incoming, turn.claim.turn, turn.calls)
 
     async def kill(self) -> None:
         """What the calls used that were interrupted is known to nobody."""

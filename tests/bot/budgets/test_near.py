@@ -1,6 +1,8 @@
 """Most of a day's budget being spent is noticed once a day for each budget, also if it was raised."""
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,9 +12,10 @@ from agent.admission_terms import Whose
 from agent.budget_days import BUDGET, BudgetDay, NearSpent
 from agent.messages import ModelCall, Usage
 from agent.outgoing import NearBudget, OutgoingEvent, Subscription
-from agent.spending import NANO, Money, Spent
+from agent.spending import NANO, Money, Spent, Total
 from bot.budgets.budgets import DEFAULT_NEAR, TOKENS, UNLIMITED, Budget, BudgetAllowances, Budgets, drawn_on, share
 from bot.budgets.gate import BudgetGate
+from store.model_calls import SqlSpending
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.store import StoreInMemory, store_in_memory
@@ -41,11 +44,11 @@ async def test_it_is_noticed_once_a_day_when_four_fifths_are_spent_with_one_even
     row = Subscription("crm", frozenset(OutgoingEvent), frozenset(), "address")
     await store.outbox.subscribe([row], clock.now())
     await spend(store, clock, 799)
-    await gates[0].ended(QUESTION, 1)
+    await gates[0].ended(QUESTION, 1, ())
     assert await noticed(gates[0]) == []
     await spend(store, clock, 51)
     for number, gate in enumerate(gates):
-        await gate.ended(QUESTION, number)
+        await gate.ended(QUESTION, number, ())
         assert await gate.held(QUESTION, number, (), waits=True) is None
     (day,) = await noticed(gates[0])
     assert (day.budget.whose, day.budget.id, day.near) == (Whose.PERSON, "ann", NearSpent(850, 0, 85))
@@ -57,7 +60,7 @@ async def test_it_is_noticed_once_a_day_when_four_fifths_are_spent_with_one_even
     assert await store.outbox.next("crm", "budget") is None
     await clock.advance(timedelta(days=1).total_seconds())
     await spend(store, clock, LIMIT)
-    await gates[0].ended(QUESTION, 4)
+    await gates[0].ended(QUESTION, 4, ())
     assert [each.near and each.near.percent for each in await noticed(gates[0])] == [100]
 
 
@@ -66,10 +69,10 @@ async def test_a_raised_budget_is_the_measure() -> None:
     gate = opened(store, clock)
     await store.preferences.set("ann", TOKENS, "10000")
     await spend(store, clock, 7_900)
-    await gate.ended(QUESTION, 1)
+    await gate.ended(QUESTION, 1, ())
     assert await noticed(gate) == []
     await spend(store, clock, 100)
-    await gate.ended(QUESTION, 1)
+    await gate.ended(QUESTION, 1, ())
     assert [day.near for day in await noticed(gate)] == [NearSpent(8_000, 0, 80)]
 
 
@@ -77,10 +80,10 @@ async def test_a_raised_budget_has_no_second_warning() -> None:
     store, clock = store_in_memory(), FakeClock(auto=False)
     gate = opened(store, clock)
     await spend(store, clock, 850)
-    await gate.ended(QUESTION, 1)
+    await gate.ended(QUESTION, 1, ())
     await store.preferences.set("ann", TOKENS, "10000")
     await spend(store, clock, 8_000)
-    await opened(store, clock).ended(QUESTION, 2)
+    await opened(store, clock).ended(QUESTION, 2, ())
     assert [day.near for day in await noticed(gate)] == [NearSpent(850, 0, 85)]
 
 
@@ -118,3 +121,27 @@ def test_a_share_is_that_of_the_limit_which_is_reached_first(
 
 def test_a_budget_of_nothing_is_spent() -> None:
     assert share(Spent(), Budget(tokens=0)) == pytest.approx(1.0)
+
+
+class CountedSpending(SqlSpending):
+    reads = 0
+
+    async def totals(self, *whose: Any, **more: Any) -> list[Total]:
+        self.reads += 1
+        return await SqlSpending.totals(self, *whose, **more)
+
+
+async def test_the_end_of_a_turn_reads_nothing_unless_the_budget_may_be_near() -> None:
+    store, clock = store_in_memory(), FakeClock(auto=False)
+    spending = CountedSpending(store.database)
+    gate = opened(replace(store, spending=spending), clock)
+    assert await gate.held(QUESTION, 1, (), waits=True) is None
+    few, many = (ModelCall("m", Usage(output=tokens)) for tokens in (799, 1))
+    await spend(store, clock, 799)
+    await gate.ended(QUESTION, 1, [few])
+    assert spending.reads == 1
+    await spend(store, clock, 1)
+    await gate.ended(QUESTION, 1, [few, many])
+    assert spending.reads == 2
+    (day,) = await noticed(gate)
+    assert day.near == NearSpent(800, 0, 80)
