@@ -396,6 +396,19 @@ BACKUP_IN_NO_FILE = "{file} is not a file. Give the backup a file name, such as 
 BACKUP_UNWRITABLE = "{file} could not be written ({reason}). Check the folder."
 NOT_EMPTY = "{where} already contains {held}. Add --replace to overwrite it, or choose another database."
 BOTS_ARE_CONNECTED = "A bot is connected to {where}. Stop it first."
+FORGETTING_LOG_UNUSABLE = (
+    "The forgetting log {path} could not be read or written ({error}). Check COGENCY_FORGETTING_LOG, the file and its "
+    "folder."
+)
+FORGETTING_LOG_OF_ANOTHER = (
+    "{path} is not the forgetting log of this database. Set COGENCY_FORGETTING_LOG to the log of this database, or to "
+    "a new file."
+)
+FORGETTING_AGAIN = (
+    "The database is older than the forgetting log {path}. The bot erases again what was forgotten since, and answers "
+    "after that."
+)
+FORGOT_AGAIN = "Messages that were erased again: {messages}."
 COPY_DIFFERS = (
     "The copy differs from the source in the table {table}, so nothing was changed. Try again, and report the problem "
     "if it happens again."

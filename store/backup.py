@@ -27,19 +27,18 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
 
 from filelock import FileLock, Timeout
-from sqlalchemy import URL, Connection, Select, Table, create_engine, delete, func, insert, inspect, select, text, union
+from sqlalchemy import URL, Connection, Select, Table, create_engine, delete, func, insert, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.machine import sqlite_path
-from agent.memory.forgetting_plans import CONNECTED, Deleted, Everything, OneReply
+from agent.memory.forgetting_plans import CONNECTED
 from store.api_tokens import api_token
 from store.databases.database import is_postgresql, migrating
 from store.databases.sqlite import BLOCK_BYTES, store_error
 from store.engine import (
     DERIVED,
-    Store,
     database_beside,
     database_of,
     erased_key,
@@ -49,9 +48,8 @@ from store.engine import (
     open_store,
     require_head,
 )
-from store.erased_ids import ErasedIds, erased
-from store.installations import installation
-from store.json_columns import read_pages
+from store.erased_ids import erased
+from store.forget_again import forget_again
 from store.memory_tables import fact
 from store.message_tables import conversation, message, person
 from store.migrations import MIGRATIONS, RELEASES, lost_before, take_back, version
@@ -60,14 +58,11 @@ from store.schema import meta, metadata
 from store.search import passages
 from store.search.index import INDEXES
 from store.search.passages import document
-from store.tool_accounts import tool_account
-from store.turn_tables import turn
 
 MADE: Final = "backup"  # The key in `meta` of the time at which a backup was made
 _SQLITE: Final = b"SQLite format 3\0"  # The first bytes of each SQLite file
 ROWS: Final = 500  # Copied at once: as many parameters as PostgreSQL takes in one statement, and little memory
 POLL_S: Final = 0.2  # Between two checks of a copy's size
-AGAIN: Final = 100  # Messages that are forgotten again in one plan
 _COUNTED: Final = {
     "messages": message,
     "people": person,
@@ -177,7 +172,8 @@ async def restore(
             store = await open_store(f"sqlite:///{part}")
             try:
                 knows = target.key == await store.database.read(erased_key)
-                again = await _forget_again(store, target.erased if knows else frozenset(), now)
+                hashes = dict.fromkeys(target.erased if knows else (), now)
+                again = await forget_again(store.database, store.forgetting, hashes, now)
                 if knows:
                     await store.database.write(_revoke_again, target.tokens)
                     await store.database.write(_disconnect_again, target.connected)
@@ -491,57 +487,6 @@ def _set_last_id(source: Connection, target: Connection, table: Table) -> None:
     last = found.scalar_one_or_none() or 0
     name = target.execute(sequence, names).scalar_one()
     target.execute(text("SELECT setval(:name, :last, :used)"), {"name": name, "last": max(last, 1), "used": last > 0})
-
-
-# Forgetting again what was forgotten since the backup.
-
-
-async def _forget_again(store: Store, since: frozenset[str], now: datetime) -> int:
-    """Forget again, and return how many messages that erased. `since`: the hashes of the newer database."""
-    known = frozenset(await store.database.read(lambda c: list(c.execute(select(erased.c.hash)).scalars())))
-    new = since - known
-    if not new:
-        return 0
-    before = (await store.database.read(_holding)).counts["messages"]
-    ids = ErasedIds(await store.database.read(erased_key) or b"")
-    posts, replies = await store.database.read(_named_by, ids, new)
-    for (source, channel), messages in posts.items():
-        for start in range(0, len(messages), AGAIN):
-            await store.forgetting.forget(Deleted(source, channel, frozenset(messages[start : start + AGAIN])), now)
-    for turn_id in replies:
-        await store.forgetting.forget(OneReply(turn_id), now)
-    for who in await store.database.read(_people):
-        if ids.times_forgotten(who, since) > ids.times_forgotten(who, known):
-            await store.forgetting.forget(Everything(who), now)
-    await store.database.write(_add_hashes, new, now)
-    return before - (await store.database.read(_holding)).counts["messages"]
-
-
-def _named_by(
-    connection: Connection, ids: ErasedIds, hashes: frozenset[str]
-) -> tuple[dict[tuple[str, str], list[str]], list[int]]:
-    """The message ids that these hashes name, by source and channel, and the turns of replies."""
-    posts, replies = dict[tuple[str, str], list[str]](), list[int]()
-    found = select(turn.c.id, turn.c.source, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref)
-    for id_, source, channel, message_id, *shown in connection.execution_options(yield_per=ROWS).execute(found):
-        pages = (page for ref in shown for page in read_pages(ref))
-        if not hashes.isdisjoint(ids.all_of_post(source, channel, message_id)):
-            posts.setdefault((source, channel), []).append(message_id)
-        elif any(not hashes.isdisjoint(ids.all_of_page(source, channel, page)) for page in pages):
-            replies.append(id_)
-    return posts, replies
-
-
-def _people(connection: Connection) -> list[str]:
-    """The ids of all people who have any row."""
-    columns = (person.c.id, preference.c.owner, fact.c.person, tool_account.c.person, installation.c.installer)
-    return [*connection.execute(union(*(select(column) for column in columns))).scalars()]
-
-
-def _add_hashes(connection: Connection, hashes: frozenset[str], now: datetime) -> None:
-    existing = {*connection.execute(select(erased.c.hash)).scalars()}
-    if missing := sorted(hashes - existing):
-        connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in missing])
 
 
 # The file of a backup.

@@ -215,3 +215,5 @@ class Receipt:
     """Messages that are kept and may have been derived from what is gone."""
     documents: int = 0
     """Documents that the person added there, which belong to their place: they stay."""
+    is_logged: bool = True
+    """False if the operator's forgetting log lacks it: an earlier database would hold it again when restored."""

@@ -16,6 +16,7 @@ from agent.tool_policy import PolicyRow, read_rows
 from bot.acts.settings import ActMode
 from bot.app import texts as app_texts
 from bot.app.settings import Settings
+from bot.app.storage_settings import StorageSettings
 from bot.budgets import settings as budget_settings
 from bot.budgets.budgets import Budget, Budgets
 from bot.budgets.gate import ExtensionRules
@@ -416,7 +417,7 @@ def for_play(settings: Settings, database: Path) -> Settings:
     everyone = AccessSettings()
     return replace(
         settings,
-        storage=replace(settings.storage, url=f"sqlite:///{database.absolute().as_posix()}", replica_url=""),
+        storage=StorageSettings(url=f"sqlite:///{database.absolute().as_posix()}"),
         access=replace(
             settings.access,
             allow=everyone.allow,

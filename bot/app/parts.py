@@ -60,6 +60,7 @@ from bot.web.feature import page_reader, route
 from bot.webhooks.outgoing import feature as outgoing
 from bot.webhooks.outgoing.settings import outgoing_rows
 from store.engine import Store, open_store
+from store.forget_again import with_forgetting_log
 
 if TYPE_CHECKING:
     from bot.chat.sealing import SealingKeys
@@ -83,6 +84,7 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
     """Open the store of the settings, and free the turns of a dead process to be claimed. Raises StoreError."""
     store = await open_store(settings.storage.url, replica_url=settings.storage.replica_url)
     try:
+        store = await with_forgetting_log(store, settings.storage.log_path, CLOCK.now())
         await store.ledger.release_all()
         yield store
     finally:

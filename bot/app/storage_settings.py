@@ -1,14 +1,17 @@
-"""The settings of the database: its address, and that of a replica."""
+"""The settings of the database: its address, that of a replica, and the log of what was forgotten."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from agent.machine import each_server
+from bot.settings import parsers
 from bot.settings.declaration import WITH_PASSWORD, Section, setting
 
 DATABASE_URL: Final = "COGENCY_DATABASE_URL"
 REPLICA_URL: Final = "COGENCY_DATABASE_REPLICA_URL"
+FORGETTING_LOG: Final = "COGENCY_FORGETTING_LOG"
 
 
 def database_url(value: str) -> str:
@@ -88,3 +91,19 @@ class StorageSettings:
         sensitivity=WITH_PASSWORD,
     )
     """"": no replica."""
+    forgetting_log: str = setting(
+        FORGETTING_LOG,
+        parsers.text,
+        "",
+        section=Section.STORAGE,
+        description=(
+            "The file to which the bot appends keyed hashes of what was forgotten, for restoring the database to an "
+            "earlier time (docs/backup.md). Keep it on another disk than the database. Default: none."
+        ),
+        example="/var/backups/cogency-forgetting.log",
+    )
+
+    @property
+    def log_path(self) -> Path | None:
+        """The path of the forgetting log; None if there is none."""
+        return Path(self.forgetting_log) if self.forgetting_log else None

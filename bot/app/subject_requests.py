@@ -49,6 +49,7 @@ from store.data_subjects import (
     sections,
 )
 from store.engine import Store, open_store
+from store.forget_again import with_forgetting_log
 
 CONFIRM_WITHIN: Final = timedelta(days=1)
 # A serving process looks for jobs every five seconds; if none has taken this one by then, none will.
@@ -565,6 +566,7 @@ async def _open_erasing(settings: Settings, order: Order, clock: Clock) -> Async
     async with AsyncExitStack() as stack:
         store = await open_store(settings.storage.url)
         stack.push_async_callback(store.close)
+        store = await with_forgetting_log(store, settings.storage.log_path, clock.now())
         revoke = None
         if order.kind is Kind.PERSON and await store.tool_accounts.all_of(order.of):
             sources = await stack.enter_async_context(

@@ -58,11 +58,19 @@ def amounts(counts: Mapping[str, int]) -> str:
 FOUND_NOTHING = "A search confirmed that these texts are no longer where they were stored"
 
 
+NOT_LOGGED = (
+    "**The forgetting log could not be written**, so restoring an older backup now would bring this back. Please tell "
+    "my operator."
+)
+
+
 def receipt_text(receipt: Receipt) -> str:
     """What was erased, and what the search for proof says. It claims no more than the receipt does."""
     if not any(receipt.erased.values()) and not receipt.found_again:
         return "There was nothing to forget."
     done = f"Forgotten: {amounts(receipt.erased)}. {_proof(receipt)}"
+    if not receipt.is_logged:
+        done = f"{done} {NOT_LOGGED}"
     if receipt.related:
         stays = counted(receipt.related, "message", "messages")
         done = (

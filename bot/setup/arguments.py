@@ -55,6 +55,7 @@ class Subcommand(StrEnum):
     BACKUP = "backup"
     RESTORE = "restore"
     COPY = "copy"
+    FORGET_AGAIN = "forget-again"
     CHECK_MODEL = "check-model"
     DOCTOR = "doctor"
     USAGE = "usage"
@@ -413,6 +414,17 @@ def _add_backups(commands: _Commands) -> None:
     backup = commands.add(Subcommand.BACKUP, "back up the database to one file", setup_texts.WORKS_BESIDE)
     restore = commands.add(Subcommand.RESTORE, "restore a backup", setup_texts.RESTORE_SAYS)
     copy = commands.add(Subcommand.COPY, "copy all data to another database", setup_texts.COPY_SAYS)
+    again = commands.add(
+        Subcommand.FORGET_AGAIN, "erase again what was forgotten after a restored state", setup_texts.FORGET_AGAIN_SAYS
+    )
+    again.add_argument(
+        "file",
+        type=Path,
+        nargs="?",
+        default=None,
+        metavar="FILE",
+        help="the forgetting log (default: COGENCY_FORGETTING_LOG)",
+    )
     for command in (backup, restore):
         command.add_argument("file", type=Path, metavar="FILE", help="the backup file")
     copy.add_argument(

@@ -1,4 +1,4 @@
-"""`cogency migrate`, `backup`, `restore` and `copy`."""
+"""`cogency migrate`, `backup`, `restore`, `copy` and `forget-again`."""
 
 import sys
 from collections.abc import Mapping
@@ -56,9 +56,20 @@ async def _copy(settings: Settings, *, source: str | None, target: str, replace:
     return Exit.OK
 
 
+async def _forget_again(settings: Settings, *, file: Path | None) -> Exit:
+    from bot.setup.operator_databases import forget_logged_again  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    if (path := file or settings.storage.log_path) is None:
+        complain(f"cogency forget-again: {setup_texts.NO_FORGETTING_LOG}")
+        return Exit.ARGUMENTS
+    write_out(sys.stdout, f"{await forget_logged_again(settings, path)}\n")
+    return Exit.OK
+
+
 COMMANDS: Mapping[Subcommand, Do] = {
     Subcommand.MIGRATE: _migrate,
     Subcommand.BACKUP: _backup,
     Subcommand.RESTORE: _restore,
     Subcommand.COPY: _copy,
+    Subcommand.FORGET_AGAIN: _forget_again,
 }

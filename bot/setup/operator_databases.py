@@ -1,4 +1,4 @@
-"""`cogency migrate`, `backup`, `restore` and `copy`, for a bot that runs or is stopped."""
+"""`cogency migrate`, `backup`, `restore`, `copy` and `forget-again`, for a bot that runs or is stopped."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from bot.chat.texts.formatting import counted
 from bot.setup import texts as setup_texts
 from store.backup import ReportProgress, backup, copy, go_back, look_into, restore
 from store.engine import look_at, open_store
+from store.forget_again import forget_logged
 from store.migrations import HEAD
 
 
@@ -26,9 +27,22 @@ async def restore_backup(settings: Settings, file: Path, tell: ReportProgress, *
     if restored.again:
         messages.append(setup_texts.FORGOTTEN_AGAIN.format(messages=counted(restored.again, "message", "messages")))
     elif not restored.knows:
-        messages.append(setup_texts.FORGOTTEN_UNKNOWN)
+        is_logged = (path := settings.storage.log_path) is not None and path.exists()
+        messages.append(setup_texts.FORGOTTEN_IN_LOG if is_logged else setup_texts.FORGOTTEN_UNKNOWN)
     where = (await look_at(settings.storage.url)).where
     return [*messages, setup_texts.RESTORED.format(where=where)]
+
+
+async def forget_logged_again(settings: Settings, log: Path) -> str:
+    """Erase again what this forgetting log lists; return the message about it. Raises StoreError."""
+    store = await open_store(settings.storage.url)
+    try:
+        again = await forget_logged(store, log, CLOCK.now())
+    finally:
+        await store.close()
+    return setup_texts.FORGOTTEN_AGAIN_BY_LOG.format(
+        messages=counted(again, "message", "messages"), where=store.database.where
+    )
 
 
 async def copy_database(

@@ -87,6 +87,7 @@ from bot.tools.mcp.config import AccountKind, HttpReach
 from bot.tools.plugins.plugins import Plugin, skills_of
 from bot.web.feature import search_engine, web_tools
 from store.engine import look_at, open_preferences
+from store.forget_again import look_at_log
 from store.migrations import HEAD
 
 NOT_ASKED = Finding(
@@ -353,7 +354,30 @@ async def examine_database(settings: Settings) -> list[Finding]:
         what = f"{where} is at version {look.version}; the newest is {HEAD}"
         return [*findings, finding(Level.NOTE, what=what, remedy=remedy)]
     findings.append(finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}"))
+    findings += await _forgetting_log(settings)
     return [*findings, *await shards_held(settings, CLOCK.now())]
+
+
+async def _forgetting_log(settings: Settings) -> list[Finding]:
+    """Compare the forgetting log with the database."""
+    finding = partial(Finding, where="Database")
+    if (path := settings.storage.log_path) is None:
+        return []
+    try:
+        state = await look_at_log(settings.storage.url, path, CLOCK.now())
+    except StoreError as error:
+        return [finding(Level.PROBLEM, what="the forgetting log cannot be used", remedy=str(error))]
+    if state is None:
+        what, remedy = setup_texts.LOG_NOT_YET.format(path=path), setup_texts.LOG_COMES_WITH_START
+        return [finding(Level.NOTE, what=what, remedy=remedy)]
+    if state.is_ahead:
+        return [
+            finding(Level.PROBLEM, what=setup_texts.LOG_AHEAD.format(path=path), remedy=setup_texts.LOG_AHEAD_REMEDY)
+        ]
+    if state.missing:
+        what = setup_texts.LOG_BEHIND.format(path=path, missing=counted(state.missing, "entry", "entries"))
+        return [finding(Level.PROBLEM, what=what, remedy=setup_texts.LOG_BEHIND_REMEDY)]
+    return [finding(Level.GOOD, what=setup_texts.LOG_COMPLETE.format(path=path))]
 
 
 async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[Finding]:

@@ -62,6 +62,26 @@ FORGOTTEN_UNKNOWN = (
     "This database has no record of what was forgotten after the backup, so that data was restored. Erase it again. "
     "API tokens that were revoked after the backup are valid again: revoke them again (`cogency token list`)."
 )
+FORGOTTEN_IN_LOG = (
+    "This database has no record of what was forgotten after the backup. The bot erases it again at its next start, "
+    "according to COGENCY_FORGETTING_LOG. API tokens that were revoked after the backup are valid again: revoke them "
+    "again (`cogency token list`)."
+)
+FORGET_AGAIN_SAYS = (
+    "Use the command after you restored the database to an earlier time, and before you start the bot. You can repeat "
+    "it. With COGENCY_FORGETTING_LOG, the bot does the same when it starts."
+)
+NO_FORGETTING_LOG = "there is no forgetting log. Give its file, or set COGENCY_FORGETTING_LOG."
+FORGOTTEN_AGAIN_BY_LOG = "{where}: erased {messages} again. It now has no message that the log lists as forgotten."
+LOG_NOT_YET = "there is no forgetting log yet: {path}"
+LOG_COMES_WITH_START = "The bot creates it when it starts."
+LOG_AHEAD = "the database is older than the forgetting log {path}"
+LOG_AHEAD_REMEDY = "Restart the bot, or stop it and run `cogency forget-again`."
+LOG_BEHIND = "the forgetting log {path} lacks {missing}"
+LOG_BEHIND_REMEDY = (
+    "The bot appends them when it forgets something, and when it starts. Check that it can write the file."
+)
+LOG_COMPLETE = "the forgetting log {path} is complete"
 TOKEN_CREATE_SAYS = (
     "Programs use the token for the API (docs/api.md). With a person's token, a program asks as that person, and reads "
     "what the bot could show them in a direct message. With a service's token, it reads only what the place of the "

@@ -285,6 +285,8 @@ class Erasure:
     """Documents that the person added there, which stay."""
     stretches: frozenset[bytes] = frozenset()
     """Of the erased files of code."""
+    hashes: frozenset[str] = frozenset()
+    """Of the erased ids, as stored."""
 
 
 def erase_by_plan(
@@ -304,7 +306,8 @@ def erase_by_plan(
     audiences = dict.fromkeys(doomed.turns, "") | {item.turn: item.audience for item in doomed.messages.values()}
     places = outbox.places_of_erased(connection, audiences)
     outbox.drop_turns(connection, audiences)
-    _keep_hashes(connection, doomed, erased_ids, now)
+    deleted = {plan.turn} if isinstance(plan, plans.OneReply) else set[int]()
+    hashes = _keep_hashes(connection, doomed, deleted, erased_ids, now)
     for where in in_batches(turn.c.id, doomed.turns):
         model_calls.settle(connection, where, now)
     actions, elsewhere = drop_records(connection, doomed)
@@ -333,11 +336,11 @@ def erase_by_plan(
         counts["tokens"] = tokens
     _drop_people(connection, plan, counts, erased_ids, now, complete=doomed.complete)
     if isinstance(plan, plans.Everything) and any(counts.values()):
-        _keep_person(connection, plan.person, erased_ids, now)
+        hashes |= {_keep_person(connection, plan.person, erased_ids, now)}
     _drop_channel_settings(connection, plan, doomed)
     outbox.forgotten(connection, plan, places, counts, now)
     mark_sweep_due(connection)
-    return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, pages, staying, stretches)
+    return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, pages, staying, stretches, hashes)
 
 
 def is_sweep_due(connection: Connection) -> bool:
@@ -411,19 +414,27 @@ def _texts(connection: Connection, doomed: ErasureSet, planned: list[str]) -> tu
     return list(dict.fromkeys(filter(None, [*messages, *facts, *planned]))), list(dict.fromkeys(filter(None, derived)))
 
 
-def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedIds, now: datetime) -> None:
+def _keep_hashes(
+    connection: Connection, doomed: ErasureSet, replies: Collection[int], erased_ids: ErasedIds, now: datetime
+) -> frozenset[str]:
+    """Store and return the hashes of what is erased, for redeliveries and restored databases. `replies`: the turns that
+    only lose their reply.
+    """
     known = select(
         turn.c.id, turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref
     )
     hashes: set[str] = set()
-    turns = rows_in(connection, known, turn.c.id, doomed.turns | doomed.trimmed)
+    questions = doomed.turns | doomed.trimmed
+    turns = rows_in(connection, known, turn.c.id, questions.union(replies))
     for id_, source, event_id, channel, message_id, *shown in turns:
-        hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(source, channel, message_id)))
-        if id_ in doomed.turns:
+        if id_ in questions:
+            hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(source, channel, message_id)))
+        if id_ in doomed.turns or id_ in replies:
             hashes.update(erased_ids.of_page(source, channel, page) for ref in shown for page in read_pages(ref))
     hashes -= set(values_in(connection, erased.c.hash, erased.c.hash, hashes))
     if hashes:
         connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(hashes)])
+    return frozenset(hashes)
 
 
 def _unindex(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
@@ -565,11 +576,12 @@ def _drop_people(
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount
 
 
-def _keep_person(connection: Connection, who: str, erased_ids: ErasedIds, now: datetime) -> None:
-    """Store a hash for the person, so that restoring an older backup also erases rows without a message."""
+def _keep_person(connection: Connection, who: str, erased_ids: ErasedIds, now: datetime) -> str:
+    """Store and return a hash for the person, so that restoring an older backup also erases rows without a message."""
     hashes = map(partial(erased_ids.of_everything, who), count())
     unused = next(hash_ for hash_ in hashes if not set(values_in(connection, erased.c.hash, erased.c.hash, [hash_])))
     connection.execute(insert(erased).values(hash=unused, time=now))
+    return unused
 
 
 def drop_kept(connection: Connection, doomed: ErasureSet) -> None:

@@ -65,6 +65,7 @@ from store.forgetting.erase import (
     thread_titles,
 )
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
+from store.forgetting.log import ForgettingLog
 from store.forgetting.repetitions import RepetitionFinder, words_that_tell
 from store.job_queue import job
 from store.memory import fact_store, learning_marks
@@ -463,9 +464,12 @@ class SqlForgetting(SqlStore):
     author = reads(_author)
     text = reads_one(_text)
 
-    def __init__(self, database: Database, erased_ids: erased_ids.ErasedIds) -> None:
+    def __init__(
+        self, database: Database, erased_ids: erased_ids.ErasedIds, forgetting_log: ForgettingLog | None = None
+    ) -> None:
         super().__init__(database)
         self._erased_ids = erased_ids
+        self._log = forgetting_log
 
     async def forget(
         self,
@@ -483,12 +487,13 @@ class SqlForgetting(SqlStore):
         """
         wishes = Wishes(limit, replies, related)
         erasure = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, wishes)
+        is_logged = await self._record(erasure.hashes, now)
         receipt = Receipt(erasure.counts, await self.database.read_long(found_again, plan, erasure), bytes_gone=False)
         wiped = await self._wiped(receipt, erasure.texts, erasure.summaries, erasure.stretches)
         pages, doomed = erasure.pages, erasure.doomed
         elsewhere = len(doomed.related) + len(doomed.related_schedules)
         shown = replace(wiped, replies=pages.deleted, kept=pages.kept, ephemeral=pages.ephemeral)
-        return replace(shown, related=elsewhere, documents=erasure.documents)
+        return replace(shown, related=elsewhere, documents=erasure.documents, is_logged=is_logged)
 
     async def forget_entries(self, plan: plans.EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
         erasure, counts = await self.database.write_alone(_erase_entries, plan)
@@ -507,6 +512,7 @@ class SqlForgetting(SqlStore):
         if not await self.database.read(selection.reaches_anything, plan):
             return {}
         erasure = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, Wishes(limit=limit))
+        await self._record(erasure.hashes, now)
         return erasure.counts
 
     async def update_text(
@@ -526,6 +532,8 @@ class SqlForgetting(SqlStore):
         return await self.database.write(_drop_idle_files, conversation, now)
 
     async def sweep(self) -> bool:
+        if self._log is not None and self._log.behind is not None:
+            await self._record((), self._log.behind)
         files = self.database.files
         if files is None or not await self.database.read(is_sweep_due):
             return True
@@ -533,6 +541,10 @@ class SqlForgetting(SqlStore):
         if wiped:
             await self.database.write(clear_sweep_due)
         return wiped
+
+    async def _record(self, hashes: Collection[str], now: datetime) -> bool:
+        """Append hashes to the forgetting log, if there is one; False if that fails."""
+        return self._log is None or await self._log.record(self.database, hashes, now)
 
     async def _wiped(
         self, receipt: Receipt, originals: list[str], derived: list[str], stretches: frozenset[bytes] = frozenset()

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -25,7 +26,7 @@ from sqlmodel import SQLModel
 from store.databases.postgresql import connect
 from store.engine import open_store
 from store.search.index import INDEXES
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 OWNER: Final = "cogency"
 PASSWORD: Final = "open sesame/@:%"  # With characters that a URL has to escape
@@ -193,12 +194,8 @@ class _Console:
 @contextmanager
 def running_postgres(*settings: str) -> Generator[PostgresServer]:
     """Run a new server, until the block ends. `settings`: in place of those of the tests, such as "autovacuum=on"."""
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a short path: a socket's name has at most 107 characters
-    try:
+    with _folder_of_nobody() as folder:
         server = PostgresServer(folder, _programs(folder), settings)
-        if _is_root():
-            nobody = pwd.getpwnam("nobody")
-            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
         if _prepared:
             server.has_shared = True
             subprocess.run(["cp", "-a", _prepared[0].data, server.data], check=True, timeout=PATIENCE_S)  # noqa: S603, S607 -- keeps owners
@@ -214,8 +211,6 @@ def running_postgres(*settings: str) -> Generator[PostgresServer]:
             if server.console is not None:
                 server.console.close()
             server.kill()
-    finally:
-        shutil.rmtree(folder)
 
 
 def _initialize(server: PostgresServer) -> None:
@@ -249,11 +244,7 @@ def prepared_postgres() -> Generator[None]:
 @contextmanager
 def streaming_replica(primary: PostgresServer) -> Generator[PostgresServer]:
     """Run a server that follows another one, until the block ends."""
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))
-    try:
-        if _is_root():
-            nobody = pwd.getpwnam("nobody")
-            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    with _folder_of_nobody() as folder:
         server = PostgresServer(folder, primary.programs, primary.settings)
         server.run("pg_basebackup", "-h", primary.folder, "-U", "postgres", "-D", server.data, "-R", "-c", "fast",
                    "--no-sync")  # fmt: skip
@@ -262,6 +253,71 @@ def streaming_replica(primary: PostgresServer) -> Generator[PostgresServer]:
             yield server
         finally:
             server.kill()
+
+
+@dataclass
+class ArchivedServer:
+    """A server that archives its write-ahead log, for restoring it to a point in time."""
+
+    server: PostgresServer
+    archive: Path
+    backup: Path
+
+    def _lay(self, data: Path) -> None:
+        subprocess.run(["cp", "-a", self.backup, data], check=True, timeout=PATIENCE_S)  # noqa: S603, S607 -- keeps owners
+        (data / "recovery.signal").touch()
+
+    async def archive_all(self) -> None:
+        """Wait until all that was written up to now is in the archive."""
+        name = await self.server.value("SELECT pg_walfile_name(pg_current_wal_lsn())", database="postgres")
+        await self.server.execute("SELECT pg_switch_wal()", user="postgres")
+        await until((self.archive / str(name)).exists)
+
+    def back_up(self) -> None:
+        self.server.run("pg_basebackup", "-h", self.server.folder, "-U", "postgres", "-D", self.backup, "-c", "fast",
+                        "--no-sync")  # fmt: skip
+
+    @asynccontextmanager
+    async def restored(self, moment: datetime) -> AsyncGenerator[PostgresServer]:
+        """Run another server with the backup, brought to that moment by the archive, until the block ends."""
+        with _folder_of_nobody() as folder:
+            settings = (
+                f"restore_command='cp {self.archive}/%f %p'",
+                f"recovery_target_time='{moment.isoformat()}'",
+                "recovery_target_action=promote",
+                "hot_standby=off",
+            )
+            server = PostgresServer(folder, self.server.programs, settings)
+            self._lay(server.data)
+            server.start()
+            try:
+                await until(lambda: "ready" in (server.data / "postmaster.pid").read_text())  # no longer "standby"
+                yield server
+            finally:
+                server.kill()
+
+
+@contextmanager
+def archived_postgres() -> Generator[ArchivedServer]:
+    with _folder_of_nobody() as folder:
+        archive, backup = folder / "archive", folder / "backup"
+        for one in (archive, backup):
+            one.mkdir(0o700)
+            if _is_root():
+                shutil.chown(one, "nobody")
+        command = f"cp %p {archive}/part && mv {archive}/part {archive}/%f"
+        with running_postgres("archive_mode=on", f"archive_command='{command}'") as server:
+            yield ArchivedServer(server, archive, backup)
+
+
+@contextmanager
+def _folder_of_nobody() -> Generator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a short path: a socket's name has at most 107 characters
+    try:
+        if _is_root():
+            nobody = pwd.getpwnam("nobody")
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+        yield folder
     finally:
         shutil.rmtree(folder)
 

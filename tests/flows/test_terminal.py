@@ -391,6 +391,12 @@ def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path
     )
     copied = cogency(tmp_path, "copy", "--to", f"sqlite:///{tmp_path / 'moved.db'}")
     assert "The copy matches the source" in copied.stdout
+    assert cogency(tmp_path, "forget-again").returncode == Exit.ARGUMENTS
+    logging = cogency(tmp_path, "ask", "what do you know?", COGENCY_FORGETTING_LOG=str(tmp_path / "log"))
+    assert (logging.returncode, (tmp_path / "log").exists()) == (Exit.OK, True)
+    again = cogency(tmp_path, "forget-again", "log")
+    assert (again.returncode, "erased 0 messages again" in again.stdout) == (Exit.OK, True)
+    assert "log of this database" in cogency(tmp_path, "forget-again", "monday").stderr
 
 
 def test_migrate_brings_a_database_to_the_newest_version_and_says_so(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from agent.memory.forgetting_plans import AboutTopic, During, Everything, Preview, Receipt, Sample
 from agent.memory.periods import TimeSpan
 from bot.forgetting import texts as forgetting_texts
@@ -59,6 +61,12 @@ def test_where_nothing_is_kept_it_says_so() -> None:
 def test_moments_are_those_of_the_persons_own_clock() -> None:
     nothing = forgetting_texts.nothing_to_forget(During("ann", MORNING), ZoneInfo("Asia/Tokyo"))
     assert "from Saturday 2026-11-21 18:00 to Saturday 2026-11-21 20:30 (Asia/Tokyo)" in nothing
+
+
+@pytest.mark.parametrize("is_logged", [True, False])
+def test_a_receipt_says_if_the_forgetting_log_lacks_it(*, is_logged: bool) -> None:
+    receipt = Receipt({"messages": 1}, 0, bytes_gone=True, is_logged=is_logged)
+    assert ("**The forgetting log could not be written**" in forgetting_texts.receipt_text(receipt)) is not is_logged
 
 
 def test_documents_that_stay_are_named_before_and_counted_after() -> None:

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from agent.machine import CLOCK
+from agent.memory.forgetting_plans import Deleted
 from bot.app.settings import Settings, load_settings
 from bot.chat.access.place_rules import name_at, place_owner
 from bot.chat.attachments.reader import missing
@@ -18,6 +19,7 @@ from bot.setup.diagnosis import Check, run_checks
 from bot.setup.operator_databases import migrate
 from bot.setup.operator_doctor import SERVERS_S, checks, examine, file_findings
 from store.engine import open_store
+from store.forget_again import with_forgetting_log
 from store.migrations import HEAD
 from store.schema import meta
 from tests.contracts.steps import answered
@@ -52,6 +54,35 @@ async def test_a_database_is_named_with_its_version(tmp_path: Path) -> None:
     (found,) = await about("Database", settings)
     assert found.level is Level.GOOD
     assert found.what.endswith(f"is at the newest version, {HEAD}")
+
+
+@pytest.mark.slow
+async def test_the_forgetting_log_is_compared_with_the_database(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    settings = read(tmp_path, COGENCY_FORGETTING_LOG=str(log))
+    await migrate(settings)
+
+    async def forget(number: int, path: Path | None) -> None:
+        store = await open_store(settings.storage.url)
+        logging = await with_forgetting_log(store, path, CLOCK.now())
+        await answered(logging, said("a boat", number=number), "noted")
+        await logging.forgetting.forget(Deleted("test", "channel", frozenset({f"post-{number}"})), CLOCK.now())
+        await store.close()
+
+    async def found() -> tuple[Level, str]:
+        _, finding = await about("Database", settings)
+        return finding.level, finding.what
+
+    assert await found() == (Level.NOTE, f"there is no forgetting log yet: {log}")
+    await forget(1, log)
+    assert await found() == (Level.GOOD, f"the forgetting log {log} is complete")
+    written = log.read_bytes()
+    await forget(2, None)
+    assert await found() == (Level.PROBLEM, f"the forgetting log {log} lacks 2 entries")
+    log.write_bytes(written + written.splitlines(keepends=True)[-1].replace(b"message:", b"page:"))
+    assert await found() == (Level.PROBLEM, f"the database is older than the forgetting log {log}")
+    log.write_bytes(b"another file")
+    assert await found() == (Level.PROBLEM, "the forgetting log cannot be used")
 
 
 @pytest.mark.slow
