@@ -234,10 +234,11 @@ def judge(town: Town, stored: Sequence[str]) -> Verdict:
             if stored and town.came_late(conversation)
             else sorted(firsts)
         )
+        places = {name: place for place, name in enumerate(due)}  # What the ledger has lost has none
         early = [
             f"{earlier} stands before {other}"
             for earlier, other in pairwise(firsts)
-            if due.index(earlier) > due.index(other)
+            if places.get(earlier, -1) > places.get(other, len(due))
         ]
         out_of_order += len(early)
         strange += early

@@ -1,6 +1,7 @@
 """Replies through the failures of the database: many conversations on both platforms, on a PostgreSQL with Patroni.
 
-    python -m benchmarks.failover [--events 400] [--seed N] [--patroni PROGRAM] [--logs FILE] [--quick] [--json]
+    python -m benchmarks.failover [--events 400] [--seed N] [--failure NAME] [--patroni PROGRAM] [--no-watchdog]
+        [--logs FILE] [--quick] [--json]
 
 lost, duplicates, out_of_order, tool_reruns    as in `benchmarks.chaos`
 unavailable_s                                  the longest time without a committed write, in the whole run
@@ -11,9 +12,11 @@ Three members with synchronous replication, each a host with etcd, Patroni and P
 all its processes), another one is frozen (SIGSTOP), another one is cut off from the network, the primary is switched
 over as for maintenance, and all of etcd is lost. Each failed host comes back.
 
-Exit code 1: something is wrong. The hosts have no watchdog: Debian 12's Patroni 3.0.2 lets a primary that was frozen
-lead again, and the cluster then loses what was stored in between. Without Debian's packages
-(`benchmarks.failover_cluster.PACKAGES`) or without root, the benchmark says so and ends with 0.
+Each host has a watchdog (`benchmarks.failover_cluster`). With `--no-watchdog`, Debian 12's Patroni 3.0.2 lets a primary
+that was frozen lead again, and what was stored in between is lost; Patroni 4.1 does not.
+
+Exit code 1: something is wrong. Without Debian's packages (`benchmarks.failover_cluster.PACKAGES`) or without root, the
+benchmark says so and ends with 0.
 
 A baseline in the same run is the longest time without a committed write before the first failure.
 """
@@ -23,9 +26,9 @@ import asyncio
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -144,6 +147,8 @@ class Result:
     """By the name of the failure; "before" is the time before the first one."""
     took_s: float
     logs: list[str]
+    resets: int = 0
+    """How many hosts their watchdogs have reset."""
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -164,9 +169,9 @@ class Result:
         return verdict.lost + verdict.duplicates + verdict.out_of_order + self.tool_reruns
 
 
-async def run(servers: Cluster, folder: Path, events: int, seed: int) -> Result:
+async def run(servers: Cluster, folder: Path, events: int, seed: int, failures: Sequence[Failure] = FAILURES) -> Result:
     chance, chaos = Random(seed), Chaos(events=events, seed=seed)
-    span_s = QUIET_S + len(FAILURES) * (AWAY_S + QUIET_S)
+    span_s = QUIET_S + len(failures) * (AWAY_S + QUIET_S)
     async with town(chaos.conversations, events, chance) as place, probed(servers.url) as probe:
         environment = {
             **place.environment(),
@@ -179,7 +184,7 @@ async def run(servers: Cluster, folder: Path, events: int, seed: int) -> Result:
             began = CLOCK.monotonic()
             await place.become_known()
             asking = asyncio.ensure_future(place.ask_everything(span_s))
-            away = await _suffer(servers, probe)
+            away = await _suffer(servers, probe, failures)
             replies, still_s = 0, 0.0
             while still_s < PATIENCE_S and not (asking.done() and replies == events):
                 await asyncio.sleep(LOOK_S)
@@ -193,12 +198,12 @@ async def run(servers: Cluster, folder: Path, events: int, seed: int) -> Result:
         return Result(judge(place, stored), reruns, away, took_s, processes.logs())
 
 
-async def _suffer(servers: Cluster, probe: Probe) -> dict[str, float]:
+async def _suffer(servers: Cluster, probe: Probe, failures: Sequence[Failure]) -> dict[str, float]:
     """Let each failure happen once, and return the longest time without a commit for each."""
     started = CLOCK.monotonic()
     await asyncio.sleep(QUIET_S)
     away = {"before": probe.longest_s(started, CLOCK.monotonic())}
-    for failure in FAILURES:
+    for failure in failures:
         await servers.primary()
         began = CLOCK.monotonic()
         mend = await failure.strike(servers)
@@ -231,34 +236,47 @@ def _prepare(connection: Connection) -> None:
     connection.execute(text("CREATE TABLE failover_probe AS SELECT 0 AS number"))
 
 
-async def measured(folder: Path, events: int, seed: int, patroni: str) -> Result:
+async def measured(
+    folder: Path, events: int, seed: int, patroni: str, failures: Sequence[Failure], *, has_watchdogs: bool
+) -> Result:
     base, logs = folder / "cluster", folder / "processes"
     base.mkdir(mode=0o755)
     logs.mkdir()
-    async with cluster(base, patroni) as servers:
-        return await run(servers, logs, events, seed)
+    async with cluster(base, patroni, has_watchdogs=has_watchdogs) as servers:
+        result = await run(servers, logs, events, seed, failures)
+        return replace(result, logs=[*result.logs, *servers.logs()], resets=servers.resets)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Replies through the failures of the database.")
     parser.add_argument("--events", type=int, default=400, help="questions")
     parser.add_argument("--seed", type=int, default=1, help="another choice of what happens when")
-    parser.add_argument("--patroni", default="patroni", metavar="PROGRAM", help="in place of Debian's")
-    parser.add_argument("--logs", type=Path, help="a file for what the processes logged")
+    parser.add_argument("--failure", action="append", choices=[one.name for one in FAILURES], help="only this one")
+    parser.add_argument(
+        "--patroni",
+        default="patroni",
+        metavar="PROGRAM",
+        help="in place of Debian's, with an interpreter that all may read",
+    )
+    parser.add_argument("--no-watchdog", action="store_true", help="hosts without a watchdog")
+    parser.add_argument("--logs", type=Path, help="a file for what the bot, Patroni and PostgreSQL logged")
     parser.add_argument("--quick", action="store_true", help="fewer questions")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     read = parser.parse_args()
     if reason := missing():
         print(f"benchmarks.failover: skipped. {reason}")
         return
+    chosen = [one for one in FAILURES if one.name in (read.failure or [one.name])]
     with tempfile.TemporaryDirectory(prefix="failover-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         events = min(read.events, 100) if read.quick else read.events
-        result = asyncio.run(measured(folder, events, read.seed, read.patroni))
+        result = asyncio.run(
+            measured(folder, events, read.seed, read.patroni, chosen, has_watchdogs=not read.no_watchdog)
+        )
         if read.logs:
             read.logs.write_text("\n".join(result.logs))
-    notes = [f"{events} questions, {result.took_s:.0f} s", *result.verdict.strange]
+    notes = [f"{events} questions, {result.took_s:.0f} s, {result.resets} resets by watchdogs", *result.verdict.strange]
     baseline = {"longest_write_s_before": result.unavailable_s["before"]}
     options = Options(quick=read.quick, json=read.json, data=None)
     print_report("failover", result.metrics, baseline, options, "\n".join(notes))

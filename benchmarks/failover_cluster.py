@@ -2,22 +2,26 @@
 
 A host is a network namespace, connected to this machine by a bridge, with all processes of one member: etcd, Patroni
 and PostgreSQL. The programs are those of Debian's packages; namespaces need root.
+
+Each host has a watchdog, which is a process outside of it: this machine's kernel has none. As a hardware watchdog does,
+it resets a host whose Patroni is the primary's and does not report in time. Patroni's driver "testing" reports through
+a FIFO what it otherwise reports to /dev/watchdog.
 """
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
 import httpx
-
-from agent.machine import CLOCK
 
 PACKAGES: Final = ("patroni", "etcd-server", "postgresql", "iproute2")
 USER: Final = "postgres"
@@ -28,6 +32,8 @@ PASSWORD: Final = "open-sesame"  # noqa: S105 -- of a cluster that ends with the
 READY_S: Final = 120.0
 LOOK_S: Final = 0.2
 COMMAND_S: Final = 30.0
+BOOT_S: Final = 5.0  # From the reset of a host to its first process
+LAST_LINES: Final = 60
 # The shortest times that Patroni allows: a primary that does not renew its lease for so long is replaced.
 TTL_S: Final = 20
 
@@ -72,7 +78,13 @@ postgresql:
     rewind: {{username: rewinder, password: {password}}}
   parameters:
     unix_socket_directories: {folder}
+{watchdog}"""
+_WATCHDOG: Final = """watchdog:
+  mode: required
+  driver: testing
+  device: {device}
 """
+_TIMEOUT: Final = re.compile(rb"Ctimeout=(\d{1,5})\n")
 
 
 def missing() -> str | None:
@@ -103,6 +115,7 @@ class Member:
     folder: Path
     patroni: str = "patroni"
     """The program; else Debian's."""
+    has_watchdog: bool = True
 
     @property
     def space(self) -> str:
@@ -111,6 +124,11 @@ class Member:
     @property
     def host(self) -> str:
         return f"{NET}.{10 + self.number}"
+
+    @property
+    def device(self) -> Path:
+        """What Patroni writes to in place of /dev/watchdog."""
+        return self.folder / "watchdog"
 
     def connect(self) -> None:
         """Create the host's network."""
@@ -168,6 +186,7 @@ class Member:
                 folder=self.folder,
                 programs=_programs(),
                 password=PASSWORD,
+                watchdog=_WATCHDOG.format(device=self.device) if self.has_watchdog else "",
             )
         )
         await self._start("patroni", self.patroni, str(settings))
@@ -184,6 +203,56 @@ class Member:
             )
 
 
+class Watchdog:
+    """Kills all processes of a host if it is armed and not written to in time, and `boot` starts it again.
+
+    `reset_count`: how often.
+    """
+
+    def __init__(self, member: Member, boot: Callable[[], Coroutine[object, object, None]]) -> None:
+        self.reset_count = 0
+        self._member = member
+        self._boot = boot
+        self._booting: asyncio.Task[None] | None = None
+        self._timeout_s = float(TTL_S)
+        self._timer: asyncio.TimerHandle | None = None
+        os.mkfifo(member.device)
+        shutil.chown(member.device, USER, USER)
+        self._device = os.open(member.device, os.O_RDWR | os.O_NONBLOCK)  # For writing too, so that it never ends
+        asyncio.get_running_loop().add_reader(self._device, self._heard)
+
+    def _heard(self) -> None:
+        """Any write arms it; one that ends in "V" disarms it."""
+        written = os.read(self._device, 4096)
+        for match in _TIMEOUT.finditer(written):
+            self._timeout_s = float(match[1])
+        self._disarm()
+        if not written.endswith(b"V"):
+            self._timer = asyncio.get_running_loop().call_later(self._timeout_s, self._reset)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _reset(self) -> None:
+        if self._member.pids():
+            self.reset_count += 1
+            self._member.signal(signal.SIGKILL)
+            self._booting = asyncio.create_task(self._start_again())
+
+    async def _start_again(self) -> None:
+        await asyncio.sleep(BOOT_S)
+        await self._boot()
+
+    def close(self) -> None:
+        self._disarm()
+        if self._booting is not None:
+            self._booting.cancel()
+        asyncio.get_running_loop().remove_reader(self._device)
+        os.close(self._device)
+
+
 def _name(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
@@ -194,11 +263,23 @@ def _name(pid: int) -> str:
 @dataclass(frozen=True, slots=True)
 class Cluster:
     members: tuple[Member, ...]
+    watchdogs: tuple[Watchdog, ...] = ()
+    """Those of hosts that have one."""
 
     @property
     def url(self) -> str:
         hosts = ",".join(f"{member.host}:5432" for member in self.members)
         return f"postgresql://postgres:{PASSWORD}@{hosts}/postgres"
+
+    @property
+    def resets(self) -> int:
+        """How many hosts their watchdogs have reset."""
+        return sum(watchdog.reset_count for watchdog in self.watchdogs)
+
+    def logs(self, last: int = 0) -> list[str]:
+        """Return what Patroni and PostgreSQL logged; only the `last` lines of each member, if that is given."""
+        logs = [(member, (member.folder / "patroni.log").read_text(errors="replace")) for member in self.members]
+        return [f"m{member.number}: {line}" for member, log in logs for line in log.splitlines()[-last:]]
 
     async def states(self) -> list[dict[str, Any]]:
         """Return what Patroni says of each member, by the first one that answers."""
@@ -210,17 +291,24 @@ class Cluster:
         return []
 
     async def primary(self) -> Member:
-        """Return the primary, once the cluster has one and all members follow it. Raises TimeoutError."""
-        async with asyncio.timeout(READY_S):
-            while True:
-                states = await self.states()
-                healthy = [one for one in states if one.get("state") in {"running", "streaming"}]
-                roles = [one.get("role") for one in healthy]
-                same = len({one.get("timeline") for one in healthy}) == 1
-                if len(healthy) == len(self.members) and same and {"leader", "sync_standby"} <= set(roles):
-                    leader = healthy[roles.index("leader")]["name"]
-                    return next(member for member in self.members if f"m{member.number}" == leader)
-                await asyncio.sleep(LOOK_S)
+        """Return the primary, once the cluster has one and all members follow it. Raises RuntimeError."""
+        try:
+            async with asyncio.timeout(READY_S):
+                return await self._primary()
+        except TimeoutError:
+            logs = "\n".join(self.logs(LAST_LINES))
+            raise RuntimeError(f"the cluster was not complete within {READY_S:g} s\n{logs}") from None
+
+    async def _primary(self) -> Member:
+        while True:
+            states = await self.states()
+            healthy = [one for one in states if one.get("state") in {"running", "streaming"}]
+            roles = [one.get("role") for one in healthy]
+            same = len({one.get("timeline") for one in healthy}) == 1
+            if len(healthy) == len(self.members) and same and {"leader", "sync_standby"} <= set(roles):
+                leader = healthy[roles.index("leader")]["name"]
+                return next(member for member in self.members if f"m{member.number}" == leader)
+            await asyncio.sleep(LOOK_S)
 
     async def switch_over(self) -> None:
         leader = await self.primary()
@@ -230,17 +318,17 @@ class Cluster:
         async with httpx.AsyncClient(timeout=60.0, trust_env=False) as client:
             (await client.post(f"http://{leader.host}:8008/switchover", json=asked)).raise_for_status()
 
-    async def restart(self, member: Member, *, etcd: bool = True) -> None:
-        if etcd:
-            await member.start_etcd(self.members)
+    async def restart(self, member: Member) -> None:
+        await member.start_etcd(self.members)
         await member.start_patroni(self.members)
 
 
 @asynccontextmanager
-async def cluster(folder: Path, patroni: str) -> AsyncGenerator[Cluster]:
+async def cluster(folder: Path, patroni: str, *, has_watchdogs: bool = True) -> AsyncGenerator[Cluster]:
     """Run a cluster with synchronous replication. `folder`: for its data and logs."""
-    members = tuple(Member(number, folder / f"m{number}", patroni) for number in range(1, MEMBERS + 1))
-    running = Cluster(members)
+    numbers = range(1, MEMBERS + 1)
+    members = tuple(Member(number, folder / f"m{number}", patroni, has_watchdogs) for number in numbers)
+    bare, watchdogs = Cluster(members), list[Watchdog]()
     try:
         _run("ip", "link", "add", BRIDGE, "type", "bridge")
         _run("ip", "addr", "add", f"{NET}.1/24", "dev", BRIDGE)
@@ -249,18 +337,17 @@ async def cluster(folder: Path, patroni: str) -> AsyncGenerator[Cluster]:
             member.folder.mkdir()
             shutil.chown(member.folder, USER, USER)
             member.connect()
+            watchdogs += [Watchdog(member, partial(bare.restart, member))] if has_watchdogs else []
+        running = replace(bare, watchdogs=tuple(watchdogs))
         for member in members:
             await member.start_etcd(members)
         for member in members:
             await member.start_patroni(members)
-        began = CLOCK.monotonic()
-        try:
-            await running.primary()
-        except TimeoutError:
-            logs = "\n".join((member.folder / "patroni.log").read_text()[-2000:] for member in members)
-            raise RuntimeError(f"no cluster within {CLOCK.monotonic() - began:.0f} s\n{logs}") from None
+        await running.primary()
         yield running
     finally:
+        for watchdog in watchdogs:
+            watchdog.close()
         for member in members:
             member.disconnect()
         with suppress(subprocess.CalledProcessError):
