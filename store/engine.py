@@ -82,6 +82,7 @@ from store.model_calls import SqlSpending
 from store.operator_sessions import SqlOperatorSessions
 from store.outbox import SqlOutbox
 from store.preferences import SqlPreferences
+from store.recent_writes import SqlRecentWrites, WriteMemory
 from store.replies import SqlReplies
 from store.saved_files import SqlSavedFiles
 from store.schedule_store import SqlSchedules
@@ -417,6 +418,7 @@ class Store:
     operator_sessions: OperatorSessions
     eval_runs: EvalRuns
     outbox: Outbox
+    recent_writes: SqlRecentWrites
     installations: Installations
     shard_leases: ShardLeases
     shared_rates: SharedRates
@@ -658,8 +660,10 @@ def database_of(
 def store_on(database: Database, prepared: Prepared, version: str) -> Store:
     """The store on a database that is at the newest version."""
     erased_ids, notifier, reader = ErasedIds(prepared.key), _notifier(database), _reader(database)
+    memory = WriteMemory(secrets.token_hex(8)) if database.is_shared else None
+    forgetting = SqlForgetting(database, erased_ids, memory=memory)
     return Store(
-        SqlLedger(database, erased_ids),
+        SqlLedger(database, erased_ids, memory),
         SqlConsents(database),
         SqlApprovals(database),
         SqlBudgetDays(database),
@@ -677,7 +681,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlWorkingSet(database),
         SqlSavedFiles(database),
         SqlProfiles(database),
-        SqlForgetting(database, erased_ids),
+        forgetting,
         SqlHandoffs(database),
         SqlPreferences(database),
         SqlSpending(database),
@@ -695,6 +699,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlOperatorSessions(database),
         SqlEvalRuns(database),
         SqlOutbox(database),
+        SqlRecentWrites(database, erased_ids, memory, forgetting),
         SqlInstallations(database),
         SqlShardLeases(database),
         SqlSharedRates(database, prepared.key),

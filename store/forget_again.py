@@ -30,6 +30,7 @@ from store.json_columns import read_pages
 from store.memory_tables import fact
 from store.message_tables import message, person
 from store.preferences import preference
+from store.recent_writes import SqlRecentWrites
 from store.tool_accounts import tool_account
 from store.turn_tables import turn
 
@@ -55,7 +56,13 @@ async def with_forgetting_log(store: Store, path: Path | None, now: datetime) ->
         await forgetting_log.begin(store.database, now)
     except OSError as error:
         raise StoreError(unusable(path, error)) from error
-    return replace(store, forgetting=SqlForgetting(store.database, ErasedIds(key), forgetting_log))
+    memory = store.recent_writes.memory
+    forgetting = SqlForgetting(store.database, ErasedIds(key), forgetting_log, memory)
+    return replace(
+        store,
+        forgetting=forgetting,
+        recent_writes=SqlRecentWrites(store.database, ErasedIds(key), memory, forgetting),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ from bot.models import feature as models
 from bot.operators import feature as operators
 from bot.operators.service import OperatorService
 from bot.python import feature as python
+from bot.recovery import feature as recovery
 from bot.schedules import feature as schedules
 from bot.settings.installation import DISTRIBUTION
 from bot.tools import feature as tools
@@ -167,6 +168,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         handoff.feature,
         models.feature(services.models),
         operators.feature(services.operators),
+        recovery.feature(core),
         programs.feature,
         *((tools.asking_feature(),) if services.offers_work else ()),
         acts.feature,

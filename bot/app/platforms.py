@@ -312,6 +312,7 @@ def build_host(
             hands=connections.hands,
             approvers=connections.approvers,
             forums=connections.forums,
+            histories=connections.histories,
             files_now=connections.files_now,
             deletions=connections.deletions,
             sources=connections.sources,

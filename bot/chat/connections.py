@@ -24,6 +24,7 @@ from bot.chat.forums import ForumPlatform
 from bot.chat.listen_errors import PortInUse
 from bot.chat.place_names import ReadNames
 from bot.chat.platform_errors import PlatformUnavailable
+from bot.chat.ports import ReadHistory
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Delete, PageUnsent, Surface
 from bot.chat.turns.worker import TurnWorker
@@ -73,6 +74,8 @@ class PlatformConnections:
     """Knows who may approve calls of others, and reaches them."""
     forums: dict[str, ForumPlatform] = field(default_factory=dict[str, ForumPlatform])
     """Knows the forums of a platform."""
+    histories: dict[str, ReadHistory] = field(default_factory=dict[str, ReadHistory])
+    """Takes in what is missing of a platform's messages."""
     polls: Polls | None = None
     """Where votes are counted; None where the bot posts no polls."""
     place_names: dict[str, ReadNames] = field(default_factory=dict[str, ReadNames])
@@ -120,6 +123,7 @@ class PlatformConnections:
             self.approvers,
             self.forums,
             self.silences,
+            self.histories,
             self.place_names,
             self.readers.platforms,
         ):
@@ -156,6 +160,10 @@ class PlatformConnections:
     def register_forums(self, source: str, platform: ForumPlatform) -> None:
         """Ask `platform` about the forums of this source."""
         self.forums[source] = platform
+
+    def register_history(self, source: str, read: ReadHistory) -> None:
+        """Take in with `read` what this source's history has since a time and the database does not."""
+        self.histories[source] = read
 
     def register_names(self, source: str, read_names: ReadNames) -> None:
         """Ask `read_names` what the channels of this source are called."""

@@ -18,6 +18,7 @@ from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
 from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.preferences import Preferences
+from agent.ports.recent_writes import RecentWrites
 from agent.ports.replies import Replies
 from agent.ports.spending import Spending
 from agent.ports.tool_audit import ToolAudit
@@ -31,7 +32,7 @@ from bot.chat.attachments.reading import FilesNow
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.forums import ForumPlatform
 from bot.chat.learning_model import LearningModel
-from bot.chat.ports import NO_BUDGETS, BudgetChecks
+from bot.chat.ports import NO_BUDGETS, BudgetChecks, ReadHistory
 from bot.chat.reply.surface import Delete, Surface
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.turns.control import RegisteredTurns
@@ -69,6 +70,8 @@ class Repositories(Protocol):
     @property
     def profiles(self) -> Profiles: ...
     @property
+    def recent_writes(self) -> RecentWrites: ...
+    @property
     def replies(self) -> Replies: ...
     @property
     def schedules(self) -> Schedules: ...
@@ -102,6 +105,8 @@ class PlatformAccess:
     """Know the places of webhooks' events."""
     hands: Mapping[str, Hands] = field(default_factory=dict[str, Hands])
     """Act on platforms for the people who ask there."""
+    histories: Mapping[str, ReadHistory] = field(default_factory=dict[str, ReadHistory])
+    """Take in what the database is missing of a platform's messages."""
     sources: Callable[[], Collection[str]] = tuple
     """Returns the sources that are connected."""
     own_surfaces: MutableMapping[str, Callable[[Incoming], Surface]] = field(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Protocol
 
 from agent.context import Persona
@@ -23,6 +24,15 @@ class ModelMenu:
     why: str
     allowed: tuple[str, ...] = ()
     sentence: str = ""
+
+
+class ReadHistory(Protocol):
+    async def __call__(self, since: datetime) -> None:
+        """Take in from a platform's history what was written since then and is not in the database.
+
+        It may go on after this returns.
+        """
+        ...
 
 
 class RunningTurns(Protocol):

@@ -71,6 +71,7 @@ from store.job_queue import job
 from store.memory import fact_store, learning_marks
 from store.memory_tables import fact, profile_entry
 from store.message_tables import conversation, message
+from store.recent_writes import StoredForgetting, WriteMemory
 from store.schedule_table import schedule
 from store.schema import metadata
 from store.search import index, passages, word_matching
@@ -457,6 +458,21 @@ def _turns(connection: Connection, ids: AbstractSet[int], where: ColumnElement[b
     return frozenset(connection.execute(select(turn.c.id).where(turn.c.id.in_(ids), where)).scalars())
 
 
+def _erase_marked(
+    connection: Connection,
+    plan: plans.ForgettingPlan,
+    erased: erased_ids.ErasedIds,
+    now: datetime,
+    wishes: Wishes,
+    mark: str | None,
+) -> Erasure:
+    """Erase by plan. `mark`: what shows later that it was done; None for none."""
+    erasure = erase_by_plan(connection, plan, erased, now, wishes)
+    if mark is not None:
+        connection.execute(insert(erased_ids.erased).values(hash=mark, time=now))
+    return erasure
+
+
 class SqlForgetting(SqlStore):
     preview = reads_long(preview)
     undo = writes_alone(entries.restore)
@@ -465,11 +481,16 @@ class SqlForgetting(SqlStore):
     text = reads_one(_text)
 
     def __init__(
-        self, database: Database, erased_ids: erased_ids.ErasedIds, forgetting_log: ForgettingLog | None = None
+        self,
+        database: Database,
+        erased_ids: erased_ids.ErasedIds,
+        forgetting_log: ForgettingLog | None = None,
+        memory: WriteMemory | None = None,
     ) -> None:
         super().__init__(database)
         self._erased_ids = erased_ids
         self._log = forgetting_log
+        self._memory = memory
 
     async def forget(
         self,
@@ -485,8 +506,11 @@ class SqlForgetting(SqlStore):
         `bytes_gone` False in the receipt means that another reader holds old pages, which `sweep` or the next start
         wipes, or that a server has the files (`kept_by_server`).
         """
-        wishes = Wishes(limit, replies, related)
-        erasure = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, wishes)
+        wishes, memory = Wishes(limit, replies, related), self._memory
+        mark = None if memory is None else memory.new_mark()
+        erasure = await self.database.write_alone(_erase_marked, plan, self._erased_ids, now, wishes, mark)
+        if memory is not None and mark is not None:
+            memory.note_forgetting(StoredForgetting(mark, plan, now, replies, related))
         is_logged = await self._record(erasure.hashes, now)
         receipt = Receipt(erasure.counts, await self.database.read_long(found_again, plan, erasure), bytes_gone=False)
         wiped = await self._wiped(receipt, erasure.texts, erasure.summaries, erasure.stretches)

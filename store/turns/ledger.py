@@ -52,6 +52,7 @@ from store.json_lists import ids_in_parameter
 from store.memory import fact_store, learning_marks, participants, profiles
 from store.memory_tables import fact
 from store.message_tables import conversation, message, participant
+from store.recent_writes import WriteMemory
 from store.replies import page
 from store.search import index, passages
 from store.search.passages import document
@@ -94,8 +95,12 @@ _NEW_MESSAGE: Final = sa.insert(message)
 _NEW_PAGE: Final = sa.insert(page)
 _NEW_ACTIONS: Final = sa.insert(action_record)
 _DROP_WORKSPACE: Final = sa.delete(workspace).where(workspace.c.task_id == sa.bindparam("task"))
+# By its event, too: a failover that lost the turn may have given its number to another one.
 _HELD: Final = sa.update(turn).where(
-    turn.c.id == sa.bindparam("held"), turn.c.epoch == sa.bindparam("held_epoch"), turn.c.state == RUNNING
+    turn.c.id == sa.bindparam("held"),
+    turn.c.epoch == sa.bindparam("held_epoch"),
+    turn.c.event_id == sa.bindparam("held_event"),
+    turn.c.state == RUNNING,
 )
 _ANY_WAITING: Final = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(1)
 _ASIDE: Final = sa.select(turn.c.id).where(
@@ -434,9 +439,10 @@ class SqlLedger(SqlStore):
     hold_place = writes(takeover.hold_place)
     load = reads_one(turn_queue.current_load)
 
-    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+    def __init__(self, database: Database, erased_ids: ErasedIds, memory: WriteMemory | None = None) -> None:
         super().__init__(database)
         self._erased_ids = erased_ids
+        self._memory = memory
         self._labels = ChannelLabels()
 
     async def accept(
@@ -452,6 +458,8 @@ class SqlLedger(SqlStore):
         accepted = await self.database.write(*arguments)
         if not accepted.duplicate:
             self._labels.keep(incoming)
+            if self._memory is not None:
+                self._memory.note_message(incoming, answered=False)
         return accepted
 
     async def record_context_message(self, incoming: Incoming) -> Accepted:
@@ -472,6 +480,8 @@ class SqlLedger(SqlStore):
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         reply = await index.indexed(self.database, closing.reply)
+        if self._memory is not None:  # before it is stored: the reply is shown, even if its turn is gone
+            self._memory.note_message(claim.incoming, answered=True)
         return await self.database.write(finish, claim, closing, reply, now)
 
     async def set_text(self, claim: Claim, text: str, *, before: str | None = None) -> None:
@@ -508,7 +518,7 @@ def _audience(incoming: Incoming) -> str:
 
 
 def _write(connection: sa.Connection, claim: Claim, values: Mapping[str, object], writing: sa.Update = _HELD) -> None:
-    held = {"held": claim.turn, "held_epoch": claim.epoch}
+    held = {"held": claim.turn, "held_epoch": claim.epoch, "held_event": claim.incoming.event_id}
     if connection.execute(writing, {**values, **held}).rowcount != 1:
         raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
 

@@ -160,12 +160,32 @@ class PostgresServer:
         async with self._copy(_MIGRATED) as url:
             yield url
 
+    async def keep_replica(self, url: str) -> None:
+        """Keep a copy of this database as it is now, like a replica that receives nothing more."""
+        name = _name(url)
+        ours = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"  # noqa: S608 -- our own name
+        closed, opened = (f"ALTER DATABASE {name} ALLOW_CONNECTIONS {allowed}" for allowed in ("false", "true"))
+        await self.execute(closed, ours, f"CREATE DATABASE {name}_replica TEMPLATE {name}", opened)
+
+    async def fail_over(self, url: str) -> None:
+        """Put the copy in the place of the database: what was stored since is gone."""
+        name = _name(url)
+        await self.execute(
+            f"DROP DATABASE {name} WITH (FORCE)",
+            f"ALTER DATABASE {name}_replica RENAME TO {name}",
+        )
+
     @asynccontextmanager
     async def _copy(self, template: str) -> AsyncGenerator[str]:
         name = f"test_{next(self.names)}"
         await self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         yield self.url(name)
         await self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _name(url: str) -> str:
+    """Return the name of the database that `PostgresServer.url` names."""
+    return url.partition("?")[0].rpartition("/")[2]
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,15 @@ class Shards:
         self._sum_up()
         await self._listening.note()
 
+    async def read_again(self, since: datetime) -> None:
+        """Read the history of this process's shards from that time on: what was taken in may no longer be stored."""
+        for shard, record in [*self._records.items()]:
+            is_connected = record.connected
+            record.began(since)
+            record.connected = is_connected
+            self._sum_up()
+            await self.ready(shard)
+
     async def resumed(self, shard: int) -> None:
         self._telemetry.record(ConnectionOpened(SOURCE, shard))
         self.of(shard).connected = True
@@ -230,6 +239,9 @@ class DiscordClient(BoundedClient):
     def record(self, shard: int) -> DiscordMissed:
         """Return the record of what a shard may have missed."""
         return self._shards.of(shard)
+
+    async def read_again(self, since: datetime) -> None:
+        await self._shards.read_again(since)
 
     def _connections(self) -> int:
         return self.shard_count or 1

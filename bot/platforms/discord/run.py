@@ -104,6 +104,7 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
                 host.platforms.register_approvers(SOURCE, client.approvers)
                 host.platforms.register_forums(SOURCE, client.forums)
                 host.platforms.register_silence(SOURCE, client.silence)
+                host.platforms.register_history(SOURCE, client.read_again)
                 host.platforms.register_names(SOURCE, partial(channel_names, client))
                 reader = DiscordChannelReader(client, client.refuses)
                 host.platforms.register_channel_reader(SOURCE, reader)

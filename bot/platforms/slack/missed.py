@@ -92,6 +92,13 @@ class SlackMissed:
         if not self.watermark.behind:
             self._begin(max(since - bounds.overlap, now - bounds.age))
 
+    async def read_again(self, since: datetime) -> None:
+        """Catch up from that time on: what was taken in since then may no longer be stored."""
+        if self._catching_up is not None:
+            await asyncio.wait({self._catching_up})
+        self.intake.stored.clear()
+        self.gap(since)
+
     def _begin(self, since: datetime | None) -> None:
         self.watermark.behind = True
         self._since = since

@@ -271,6 +271,7 @@ def _build_parts(
         case _:
             assert_never(app.delivery)
     host.platforms.register_silence(me.source, delivery.silence)
+    host.platforms.register_history(me.source, missed.read_again)
     ending = (personal_commands.underway, missed, retries, groups, agent_events, home)
     return _Parts(
         delivery,

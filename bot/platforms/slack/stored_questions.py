@@ -27,6 +27,10 @@ class StoredQuestions:
     def add(self, key: str) -> None:
         self._stored[key] = None
 
+    def clear(self) -> None:
+        """The database may no longer have them."""
+        self._stored.clear()
+
     def lock(self, key: str) -> asyncio.Lock:
         """Return the lock to hold while an event of the message is being stored, from the check whether it is."""
         return self._storing.setdefault(key, asyncio.Lock())

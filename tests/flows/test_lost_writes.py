@@ -1,0 +1,118 @@
+"""A failover loses what was stored last: what was asked is answered once all the same, as far as a process knows it.
+
+Real PostgreSQL, put back to an earlier state while the bot runs; real clients of Slack and Discord.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent.messages import Message
+from agent.providers.scripted import Answer, ScriptedProvider, Until
+from bot.chat.host import Host
+from bot.recovery.service import LostWritesService
+from tests.fakes import discord_bot, slack_bot
+from tests.fakes.discord_gateway import running_discord
+from tests.fakes.discord_world import ANN, BO, DM_OF
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.postgresql import PostgresServer
+from tests.fakes.slack import FakeSlack
+from tests.flows.bot import opened, serving_host
+
+LOST = "The database no longer has what this process stored since"
+
+
+@dataclass
+class Asked:
+    """The model: it answers with what it was asked, once `release` is set if that is "late"."""
+
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def answer(self, messages: Sequence[Message]) -> Answer:
+        reply = next(word for word in ("known", "before", "soon", "late") if word in messages[-1].text)
+        if reply != "late":
+            return [f"You wrote {reply}."]
+        self.begun.set()
+        return [Until(self.release.wait), "You wrote late."]
+
+
+@asynccontextmanager
+async def serving(url: str, asked: Asked, clock: FastClock) -> AsyncGenerator[Host]:
+    async with (
+        opened(url) as store,
+        serving_host(store, ScriptedProvider(asked.answer), clock) as host,
+        LostWritesService(store.recent_writes, clock, host.platforms.histories).serving(),
+    ):
+        yield host
+
+
+@pytest.mark.timeout(400)
+async def test_on_slack_lost_questions_are_answered_and_answered_ones_not_again(
+    postgres: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "bot")
+    clock, asked = FastClock(), Asked()
+    async with (
+        postgres.migrated() as url,
+        FakeSlack(clock) as slack,
+        serving(url, asked, clock) as host,
+        slack_bot.serving(slack, host),
+    ):
+        ann, ben = slack.state.user("ann"), slack.state.user("ben")
+        anns, bens = slack.state.channel("ann", "im"), slack.state.channel("ben", "im")
+
+        def shown(channel: str) -> list[str]:
+            return [each.text for each in slack.state.answers(channel)]
+
+        await slack.say(ann, anns, "known")
+        await slack.until(lambda: shown(anns) == ["You wrote known."])
+        await postgres.keep_replica(url)
+        await slack.say(ann, anns, "soon")
+        await slack.until(lambda: shown(anns)[1:] == ["You wrote soon."])
+        await slack.say(ben, bens, "late")
+        await asyncio.wait_for(asked.begun.wait(), 60)
+        await postgres.fail_over(url)
+        await slack.until(lambda: LOST in caplog.text and "Slack: caught up on 1 message since" in caplog.text)
+        asked.release.set()
+        await slack.until(lambda: shown(bens) == ["You wrote late."])
+        await slack.say(ann, anns, "before")
+        await slack.until(lambda: shown(anns)[2:] == ["You wrote before."])
+        await slack.until(lambda: shown(bens) == ["You wrote late."])
+        assert shown(anns) == ["You wrote known.", "You wrote soon.", "You wrote before."]
+
+
+@pytest.mark.timeout(400)
+async def test_on_discord_lost_questions_are_answered_and_answered_ones_not_again(
+    postgres: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "bot")
+    clock, asked = FastClock(), Asked()
+    async with (
+        postgres.migrated() as url,
+        running_discord(clock) as fake,
+        serving(url, asked, clock) as host,
+        discord_bot.serving(fake, host),
+    ):
+        for person in (ANN, BO):
+            await fake.write(person, "known")
+        await fake.until(
+            lambda: [*fake.world.shown(DM_OF[ANN]), *fake.world.shown(DM_OF[BO])] == ["You wrote known."] * 2
+        )
+        await postgres.keep_replica(url)
+        await fake.write(ANN, "soon")
+        await fake.until(lambda: fake.world.shown(DM_OF[ANN])[1:] == ["You wrote soon."])
+        await fake.write(BO, "late")
+        await asyncio.wait_for(asked.begun.wait(), 60)
+        await postgres.fail_over(url)
+        await fake.until(lambda: LOST in caplog.text and "Discord: caught up on 1 message since" in caplog.text)
+        asked.release.set()
+        await fake.until(lambda: fake.world.shown(DM_OF[BO])[1:] == ["You wrote late."])
+        await fake.write(ANN, "before")
+        await fake.until(lambda: fake.world.shown(DM_OF[ANN])[2:] == ["You wrote before."])
+        await fake.until(lambda: fake.world.shown(DM_OF[BO]) == ["You wrote known.", "You wrote late."])
+        assert fake.world.shown(DM_OF[ANN]) == ["You wrote known.", "You wrote soon.", "You wrote before."]

@@ -1,0 +1,145 @@
+"""A process finds out what a failover lost: a real PostgreSQL is put back to an earlier state below open stores."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import LeaseLost
+from agent.events import Outcome
+from agent.incoming import Incoming
+from agent.memory.forgetting_plans import Everything, OneReply
+from agent.ports.recent_writes import LostWrites
+from agent.turn_records import Closing
+from store.engine import Store, open_store
+from store.recent_writes import StoredForgetting, WriteMemory
+from tests.contracts.steps import answered, claimed
+from tests.fakes.incoming import START, said
+from tests.fakes.postgresql import PostgresServer
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncGenerator[Store]:
+    store = await open_store(url)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def is_new(store: Store, message: Incoming) -> bool:
+    return not (await store.ledger.accept(message)).duplicate
+
+
+async def test_what_is_there_or_was_forgotten_is_not_lost(postgres: PostgresServer) -> None:
+    async with postgres.migrated() as url, opened(url) as store, opened(url) as other:
+        assert await store.recent_writes.lost() is None
+        await store.ledger.accept(said("The boat is red."))
+        await answered(store, said("Which boat?", person="bo"), "The red one.")
+        assert await store.recent_writes.lost() is None
+        await other.forgetting.forget(Everything("ann"), START)
+        await store.ledger.accept(said("Another boat.", person="bo"))
+        assert await store.recent_writes.lost() is None
+
+
+async def test_what_a_failover_lost_is_noticed_and_may_be_accepted_again(postgres: PostgresServer) -> None:
+    async with postgres.migrated() as url, opened(url) as store, opened(url) as other:
+        await store.ledger.accept(said("The first."))
+        await postgres.keep_replica(url)
+        first, second = said("The second."), said("The third.")
+        for message in (first, second):
+            await store.ledger.accept(message)
+        assert await store.recent_writes.lost() is None
+        await postgres.fail_over(url)
+        await store.ledger.accept(said("After the failover."))
+        assert await store.recent_writes.lost() == LostWrites(first.time, messages=2, forgettings=0)
+        assert await store.recent_writes.lost() == LostWrites(first.time, messages=2, forgettings=0)
+        assert await other.recent_writes.lost() is None
+        await store.recent_writes.repair(START)
+        assert await store.recent_writes.lost() is None
+        assert await is_new(other, first)
+
+
+async def test_a_turn_that_a_failover_lost_is_not_continued_under_the_same_number(postgres: PostgresServer) -> None:
+    async with postgres.migrated() as url, opened(url) as store:
+        await postgres.keep_replica(url)
+        await store.ledger.accept(said("Which boat?"))
+        lost = await claimed(store)
+        await postgres.fail_over(url)
+        await store.ledger.accept(said("Which sail?", person="bo"))
+        another = await claimed(store)
+        assert (another.turn, another.epoch) == (lost.turn, lost.epoch)
+        with pytest.raises(LeaseLost):
+            await store.ledger.finish(lost, Closing(Outcome.ANSWERED, "The red one."), START)
+        assert await store.recent_writes.lost() is not None
+        await store.recent_writes.repair(START)
+        accepted = await store.ledger.accept(said("Which mast?", conversation="elsewhere"))
+        assert accepted.turn > lost.turn + 1
+
+
+async def test_a_lost_message_that_this_process_answered_is_not_accepted_again(postgres: PostgresServer) -> None:
+    async with postgres.migrated() as url, opened(url) as store, opened(url) as other:
+        await postgres.keep_replica(url)
+        here, there = said("Which boat?"), said("Which sail?", person="bo")
+        await answered(store, here, "The red one.")
+        await other.ledger.accept(there)
+        await answered(store, there, "The white one.")  # the other process took it in
+        await postgres.fail_over(url)
+        assert await store.recent_writes.lost() == LostWrites(here.time, messages=2, forgettings=0)
+        await store.recent_writes.repair(START)
+        assert not await is_new(other, here)
+        assert not await is_new(other, there)
+
+
+async def test_what_was_forgotten_before_the_failover_is_forgotten_again(postgres: PostgresServer) -> None:
+    async with postgres.migrated() as url, opened(url) as store:
+        message = said("The boat is red.")
+        await store.ledger.accept(message)
+        await postgres.keep_replica(url)
+        forgotten = START + timedelta(hours=1)
+        await store.forgetting.forget(Everything("ann"), forgotten)
+        await postgres.fail_over(url)
+        assert await store.forgetting.text("test", "channel", message.message_id) == "The boat is red."
+        assert await store.recent_writes.lost() == LostWrites(forgotten, messages=0, forgettings=1)
+        await store.recent_writes.repair(forgotten)
+        assert await store.forgetting.text("test", "channel", message.message_id) is None
+        assert await store.recent_writes.lost() is None
+
+
+async def test_a_file_has_no_failover_and_nothing_is_kept_of_it(store: Store) -> None:
+    await store.ledger.accept(said("The boat is red."))
+    await store.forgetting.forget(Everything("ann"), START)
+    assert await store.recent_writes.lost() is None
+
+
+def test_the_reply_of_a_turn_is_not_forgotten_again_because_the_turn_number_may_be_another_turn_now() -> None:
+    memory = WriteMemory("p")
+    memory.note_forgetting(StoredForgetting(memory.new_mark(), OneReply(3), START, replies=False, related=False))
+    assert not memory.forgettings
+
+
+@given(st.lists(st.sampled_from(["note", "look", "find"]), max_size=30))
+def test_every_message_is_looked_for_until_it_is_found_and_the_newest_found_one_always(steps: list[str]) -> None:
+    memory, noted, found = WriteMemory("p"), list[str](), 0
+    looked = memory.to_look_for()
+    for number, step in enumerate(steps):
+        if step == "note":
+            memory.note_message(said("A boat.", number=number), answered=False)
+            noted.append(f"event-{number}")
+        elif step == "look":
+            looked = memory.to_look_for()
+            assert [message.event_id for message in looked] == noted[max(0, found - 1) :]
+        else:
+            memory.found(looked)
+            found = max(found, noted.index(looked[-1].event_id) + 1 if looked else 0)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_was_repaired_is_no_longer_looked_for(answered: bool) -> None:
+    memory = WriteMemory("p")
+    memory.note_message(said("A boat."), answered=answered)
+    memory.drop(memory.to_look_for(), [])
+    assert memory.to_look_for() == []
