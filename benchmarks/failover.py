@@ -243,7 +243,11 @@ async def measured(
     base.mkdir(mode=0o755)
     logs.mkdir()
     async with cluster(base, patroni, has_watchdogs=has_watchdogs) as servers:
-        result = await run(servers, logs, events, seed, failures)
+        try:
+            result = await run(servers, logs, events, seed, failures)
+        except RuntimeError:
+            print("\n".join(servers.logs()), file=sys.stderr)
+            raise
         return replace(result, logs=[*result.logs, *servers.logs()], resets=servers.resets)
 
 

@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -33,7 +34,6 @@ READY_S: Final = 120.0
 LOOK_S: Final = 0.2
 COMMAND_S: Final = 30.0
 BOOT_S: Final = 5.0  # From the reset of a host to its first process
-LAST_LINES: Final = 60
 # The shortest times that Patroni allows: a primary that does not renew its lease for so long is replaced.
 TTL_S: Final = 20
 
@@ -276,10 +276,10 @@ class Cluster:
         """How many hosts their watchdogs have reset."""
         return sum(watchdog.reset_count for watchdog in self.watchdogs)
 
-    def logs(self, last: int = 0) -> list[str]:
-        """Return what Patroni and PostgreSQL logged; only the `last` lines of each member, if that is given."""
+    def logs(self) -> list[str]:
+        """Return what Patroni and PostgreSQL logged."""
         logs = [(member, (member.folder / "patroni.log").read_text(errors="replace")) for member in self.members]
-        return [f"m{member.number}: {line}" for member, log in logs for line in log.splitlines()[-last:]]
+        return [f"m{member.number}: {line}" for member, log in logs for line in log.splitlines()]
 
     async def states(self) -> list[dict[str, Any]]:
         """Return what Patroni says of each member, by the first one that answers."""
@@ -296,8 +296,7 @@ class Cluster:
             async with asyncio.timeout(READY_S):
                 return await self._primary()
         except TimeoutError:
-            logs = "\n".join(self.logs(LAST_LINES))
-            raise RuntimeError(f"the cluster was not complete within {READY_S:g} s\n{logs}") from None
+            raise RuntimeError(f"the cluster was not complete within {READY_S:g} s") from None
 
     async def _primary(self) -> Member:
         while True:
@@ -343,7 +342,11 @@ async def cluster(folder: Path, patroni: str, *, has_watchdogs: bool = True) -> 
             await member.start_etcd(members)
         for member in members:
             await member.start_patroni(members)
-        await running.primary()
+        try:
+            await running.primary()
+        except RuntimeError:
+            print("\n".join(running.logs()), file=sys.stderr)
+            raise
         yield running
     finally:
         for watchdog in watchdogs:

@@ -20,6 +20,8 @@ class LostWrites:
 
 
 class RecentWrites(Protocol):
+    """The newest writes of this process, of which it keeps ids only."""
+
     async def lost(self) -> LostWrites | None:
         """Look for what this process has stored lately; None if all of it is there, or was erased."""
         ...
