@@ -27,11 +27,6 @@ log = logging.getLogger(__name__)
 
 LOOK_S: Final = 5.0  # One read by keys; processes that stored nothing do not read
 SETTLE_S: Final = 15.0  # Three looks, for processes that reach the database later
-LOST: Final = (
-    "The database no longer has what this process stored since %s: %s, %s. It may have failed over without synchronous "
-    "replication. Data is forgotten again, and the platforms' messages of that time are read again. Other changes of "
-    "that time are lost."
-)
 
 
 @dataclass(slots=True)
@@ -80,6 +75,15 @@ class LostWritesService:
             return
         messages = counted(lost.messages, "message", "messages")
         forgettings = counted(lost.forgettings, "forgetting", "forgettings")
-        log.warning(LOST, f"{lost.since:%F %T} UTC", messages, forgettings)
+        log.warning(
+            (
+                "The database no longer has what this process stored since %s: %s, %s. It may have failed over without "
+                "synchronous replication. Data is forgotten again, and the platforms' messages of that time are read "
+                "again. Other changes of that time are lost."
+            ),
+            f"{lost.since:%F %T} UTC",
+            messages,
+            forgettings,
+        )
         self._since = lost.since if self._since is None else min(lost.since, self._since)
         await self.writes.repair(self.clock.now())
