@@ -177,13 +177,13 @@ class _Coordinator:
             fork.unfinished += part
             with suppress(BrokenPipeError):  # the next read notices that the process is gone
                 fork.pipe.send(part)
-        elif kind == "report":
-            report = hook.pytest_report_from_serializable(config=self.session.config, data=value)
-            hook.pytest_runtest_logreport(report=report)
         elif kind == "warning":
             hook.pytest_warning_recorded.call_historic(kwargs=value)
         elif kind == "ended":
             self.ended.add(fork.unfinished.popleft())
+            for data in value:
+                report = hook.pytest_report_from_serializable(config=self.session.config, data=data)
+                hook.pytest_runtest_logreport(report=report)
         else:
             raise RuntimeError(value)
 
@@ -227,14 +227,18 @@ class _Coordinator:
 
 @dataclass(eq=False)
 class _Reporter:
-    """Sends pytest's reports to the coordinator."""
+    """Sends pytest's reports to the coordinator: those of a test together, as each message takes both some time."""
 
     config: pytest.Config
     pipe: Connection
+    reports: list[object] = field(default_factory=list[object])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
-        self.pipe.send(("report", data))
+        self.reports.append(self.config.hook.pytest_report_to_serializable(config=self.config, report=report))
+
+    def end_test(self) -> None:
+        self.pipe.send(("ended", self.reports))
+        self.reports = []
 
     def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
         values = {"warning_message": warning_message, "when": when, "nodeid": nodeid, "location": location}
@@ -246,8 +250,9 @@ def _work(session: pytest.Session, pipe: Connection) -> NoReturn:
     code = 1
     try:
         _redirect_output(session.config)
-        session.config.pluginmanager.register(_Reporter(session.config, pipe))
-        _run(session, pipe)
+        reporter = _Reporter(session.config, pipe)
+        session.config.pluginmanager.register(reporter)
+        _run(session, pipe, reporter)
         code = 0
     except BaseException:  # noqa: BLE001 -- sent as it is; a coordinator that is gone needs no report
         with suppress(OSError):
@@ -271,7 +276,7 @@ def _redirect_output(config: pytest.Config) -> None:
             os.dup2(own.fileno(), stream.tmpfile.fileno(), inheritable=False)
 
 
-def _run(session: pytest.Session, pipe: Connection) -> None:
+def _run(session: pytest.Session, pipe: Connection, reporter: _Reporter) -> None:
     assigned = deque(_next(pipe))
     while assigned:
         item = session.items[assigned.popleft()]
@@ -280,7 +285,7 @@ def _run(session: pytest.Session, pipe: Connection) -> None:
         following = session.items[assigned[0]] if assigned else None
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            pipe.send(("ended", None))
+            reporter.end_test()
         except BaseException:  # interrupted, or the coordinator is gone
             item.config.hook.pytest_runtest_teardown(item=item, nextitem=None)
             raise

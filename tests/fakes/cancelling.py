@@ -57,6 +57,8 @@ def left_by_cancelling(work: Callable[[], Coroutine[Any, Any, object]], *, again
     In `make test` for every other step: with `again` the even ones, without it the odd ones.
     """
     left: list[str] = []
+    gc.collect()
+    gc.freeze()  # each step collects garbage: only its own
     for first in range(1, MAX_STEPS) if is_thorough() else range(2 if again else 1, MAX_STEPS, 2):
         steps = _Steps(work(), first, again=again)
         left += [f"cancelled at step {first}: {what}" for what in left_by(_cancelled(steps))]
