@@ -298,16 +298,16 @@ NO_POLICY = memory_texts.NO_POLICY_NUMBER.format(number=99)
     ("typed", "told"),
     [
         ("/memory show 99", NO_ENTRY),
-        ("/memory delete 99", NO_ENTRY),
-        ("/memory correct 99 I sail", NO_ENTRY),
+        pytest.param("/memory delete 99", NO_ENTRY, marks=thorough),
+        pytest.param("/memory correct 99 I sail", NO_ENTRY, marks=thorough),
         ("/memory correct 1 my key is AKIAIOSFODNN7EXAMPLE", memory_texts.NO_SECRETS),
-        ("/memory everywhere 99", NO_ENTRY),
+        pytest.param("/memory everywhere 99", NO_ENTRY, marks=thorough),
         ("/memory undo", memory_texts.NOT_BACK),
         ("/memory pause here for everybody", memory_texts.NOT_THE_MANAGER),
         ("/memory nonsense", memory_texts.MEMORY_USAGE),
         ("/forget about it", "a word of at least"),
         ("/forget nonsense", "I did not understand"),
-        ("/policy nonsense", memory_texts.POLICY_USAGE),
+        pytest.param("/policy nonsense", memory_texts.POLICY_USAGE, marks=thorough),
         ("/policy remove 99", NO_POLICY),
         ("/budget nonsense", budgets_texts.BUDGET_USAGE),
         ("/model nonsense", "must be rehearsal or one of"),
@@ -668,7 +668,7 @@ def test_what_it_is_time_for_is_shown_while_its_person_types_and_to_nobody_else(
         assert terminal.ended() == Exit.OK
 
 
-@pytest.mark.parametrize("width", [36, 80, 200])
+@pytest.mark.parametrize("width", [36, pytest.param(80, marks=thorough), 200])
 def test_the_number_on_the_screen_is_the_entry_that_goes(tmp_path: Path, width: int) -> None:
     things = {"boat": "blue", "car": "green", "tent": "red", "bike": "black", "kite": "pink"}
 

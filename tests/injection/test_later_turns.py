@@ -19,6 +19,7 @@ from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
 from bot.memory.suggestions import suggestions
 from bot.platforms import texts as platforms_texts
 from bot.tools import texts as tool_texts
+from tests.examples import one_in
 from tests.fakes.answering_host import answering_host
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.schedules import doing
@@ -132,12 +133,12 @@ TRIED: Final[dict[str, tuple[Sequence[Call], bool]]] = {
 }
 
 
-@pytest.mark.parametrize("channel", CHANNELS)
-@pytest.mark.parametrize(("calls", "asks"), TRIED.values(), ids=TRIED)
+@pytest.mark.parametrize(("tried", "channel"), one_in(3, TRIED, CHANNELS))
 async def test_a_reminder_to_oneself_waits_for_approval_only_in_a_thread_that_holds_words_of_others(
-    calls: Sequence[Call], *, asks: bool, channel: str
+    tried: str, channel: str
 ) -> None:
     """The answers are summarized by the model that read the results, and so is what stands for them later."""
+    calls, asks = TRIED[tried]
     async with staged([], tools=[Tooled("mail.read")]) as (stage, player):
         await stage.ask("ann", channel, "Remember that my boat is called Heron.")
         player.calls, player.words = [*calls], SUMMARY

@@ -28,6 +28,7 @@ from bot.memory.learning import Learner, LearningLimits
 from bot.memory.meanings import EMBEDDING, MeaningfulMemories, MeaningWriter
 from store.engine import Store
 from tests.contracts.steps import answered as contract_answered
+from tests.examples import thorough
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.incoming import LEASE, START, said
@@ -301,7 +302,7 @@ def one_interest_each(messages: Sequence[Message]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learners", [1, 20])
+@pytest.mark.parametrize("learners", [pytest.param(1, marks=thorough), 20])
 async def test_a_backlog_is_learned_whole_and_once_with_no_more_calls_than_planned(learners: int) -> None:
     """200 messages of one person, learned by 20 workers at once."""
     store = await open_new()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent.schedules.definitions import Timing
 from agent.schedules.times import next_occurrence
 from bot.schedules.phrases.reading import WhenRead, read_when
-from tests.examples import examples
+from tests.examples import examples, is_thorough
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 26, 10, 20, tzinfo=BERLIN)  # A Thursday, three days before the clocks change
@@ -241,7 +241,7 @@ def test_a_time_with_words_that_nobody_understands_is_asked_back(said: Said, whi
 def test_most_repetitions_are_read_and_not_asked_back(language: str) -> None:
     asked, seen = list[str](), 0
 
-    @settings(max_examples=60, database=None)
+    @settings(max_examples=60 if is_thorough() else 25, database=None)
     @given(repetitions(language))
     def look(said: Said) -> None:
         nonlocal seen
