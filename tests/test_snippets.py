@@ -371,6 +371,22 @@ def said_by_the_bot() -> list[str]:
     return [piece for text in {*constants} for piece in re.split(r"\{[^{}]*\}", text)]
 
 
+def test_every_command_and_setting_in_a_text_of_the_bot_is_one() -> None:
+    declared = [file for name in ("commands", "settings") for file in (ROOT / "bot").rglob(f"{name}.py")]
+    trees = (ast.parse(file.read_text(encoding="utf-8")) for file in [*catalogue_files(), *declared])
+    constants = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    texts = [text for text in constants if isinstance(text, str)]
+    check_names("\n".join(texts))
+    for code in {code.partition("{")[0] for text in texts for code in INLINE.findall(text)}:  # the rest is filled in
+        match code.split():
+            case ["cogency", *given]:
+                check_mentioned(given)
+            case [said, *_] if re.fullmatch(r"/[a-z]+", said):
+                check_slash(said)
+            case _:
+                pass
+
+
 def test_every_sentence_for_which_somebody_looks_up_a_remedy_is_one_that_the_bot_says() -> None:
     quoted = QUOTED.findall(texts()["docs/troubleshooting.md"])
     assert len(quoted) >= 15
