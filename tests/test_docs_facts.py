@@ -103,10 +103,13 @@ from bot.chat.rates import TAKEN_S
 from bot.chat.reply import attached_files
 from bot.chat.texts import replies
 from bot.evals import exam_file
+from bot.evals import texts as eval_texts
+from bot.evals.starter import starter_text
 from bot.knowledge import digest, unanswered
 from bot.memory.export import MESSAGES_BYTES
 from bot.memory.learning import LearningLimits
 from bot.memory.service import UNDO
+from bot.models.check import PROBES
 from bot.models.checked import USABLE
 from bot.operators.health import SILENT_S
 from bot.operators.metrics import MAX_NAMES
@@ -138,6 +141,7 @@ WORDS_OF_TENS: Final[Mapping[int, str]] = {30: "thirty", 60: "sixty", 100: "a hu
 RUN, PEOPLE, SERVER, FETCH = RunLimits(), PeopleLimits(), McpLimits(), FetchLimits()
 
 
+STARTERS: Final = len(re.findall(r"^  - name: ", starter_text(), re.MULTILINE))
 FETCHES_A_DAY: Final = knowledge_pages.MAX_FETCHES * (timedelta(days=1) // knowledge_pages.LOOK_INTERVAL)
 
 
@@ -382,7 +386,9 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         stated(SET_ASIDE_S, 3_600, "does not use the key for an hour"),
         f"the last {words(SHOWN_CHARS)} characters of the key",
         f"waits up to {RetryPolicy().max_total_wait_s:g} seconds",
-        f"if it passes {words(USABLE)}",
+        f"A model is usable if it passes {words(USABLE)}",
+        f"the model {words(len(PROBES))} questions in each form",
+        f"asks {STARTERS} questions about memory",
     ),
     "ollama": (
         f"waits {words(default_of('COGENCY_FIRST_TOKEN_TIMEOUT_S') / 60)} minutes for the first word",
@@ -450,6 +456,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "eval": (
         f"up to {exam_file.MAX_QUESTIONS:,}",
+        f"asks {STARTERS} built-in questions",
         f"the last {eval_runs.KEPT} runs",
         f"the last {eval_page.SHOWN} runs",
     ),
@@ -505,6 +512,7 @@ IN_TEXTS: Final[tuple[tuple[str, str], ...]] = (
     (schedule_texts.LAPSED, stated(times.DEFAULT_DURATION.days, 180, "six months")),
     (memory_texts.DELETED, stated(minutes(UNDO), 1, "within a minute")),
     (memory_texts.ENTRY_KEPT, stated(review.UNUSED.days, 184, "for half a year")),
+    (eval_texts.STARTER_WRITTEN, f"{STARTERS} example questions"),
     (agent_texts.KEY_SET_ASIDE, stated(SET_ASIDE_S, 3_600, "again in an hour")),
     (act_texts.PAST, f"within {words(times.MAX_AHEAD.days // 366)} years"),
 )

@@ -1,5 +1,6 @@
 """A page that lists all of something (commands, keys, values, sections of a file) lists each one that the code has."""
 
+import inspect
 import re
 import tomllib
 from collections.abc import Collection, Mapping
@@ -18,8 +19,13 @@ from agent.schedules.definitions import ScheduleKind
 from agent.spending import By
 from benchmarks.house_code import ROOT
 from bot.acts.tools import ACT_TOOLS
+from bot.api.http_api import ENDPOINTS as API_ENDPOINTS
+from bot.api.http_api import MODELS, POSTS
+from bot.api.mcp_server.arguments import ToolName
+from bot.app.from_settings import APP_KEYS
 from bot.chat.findings import Level
 from bot.commands import WITHOUT_FORUMS
+from bot.memory.export import as_json
 from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 from bot.platforms.texts import TERMINAL_COMMANDS
@@ -69,6 +75,14 @@ LISTS: Final[Mapping[str, Listed]] = {
         'requests such as "stop"',
         "have no limit",
     ),
+    "tools for MCP clients": Listed("docs/mcp-server.md", [*ToolName], "| Tool | What it does |", "\n\n"),
+    "paths of the API": Listed(
+        "docs/api.md",
+        [*(f"POST {path}" for path in (*API_ENDPOINTS, POSTS)), f"GET {MODELS}"],
+        "and the name of the key as `api_key_name`.",
+        "## Post",
+    ),
+    "keys of a Slack app": Listed("docs/slack.md", APP_KEYS, "| the table's name |", "\n\n"),
 }
 CODE: Final = re.compile(r"`([^`\n]+)`")
 
@@ -84,7 +98,7 @@ def test_a_page_lists_each_one_and_no_other(what: str) -> None:
     one = LISTS[what]
     part = listed(one)
     first_cells = [row.split("|")[1] for row in part.splitlines() if row.startswith("| ")]
-    found = {name.split()[0] if "/" in name else name for name in CODE.findall(" ".join(first_cells) or part)}
+    found = {name.split()[0] if name[:1] == "/" else name for name in CODE.findall(" ".join(first_cells) or part)}
     assert found == {*map(str, one.names)}
 
 
@@ -92,6 +106,14 @@ def test_the_page_about_exports_has_a_row_for_each_section_of_a_persons_file() -
     page = (ROOT / "docs" / "export.md").read_text(encoding="utf-8").partition("## Exports by operators")[2]
     rows = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert sorted(rows) == sorted(sections(PersonSubject("slack:T1:U1")))
+
+
+def test_the_page_about_exports_has_a_row_for_each_field_of_a_persons_own_file() -> None:
+    page = (ROOT / "docs" / "export.md").read_text(encoding="utf-8").partition("## Exports by operators")[0]
+    cells = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    fields = re.findall(r'^ {8}"(\w+)":', inspect.getsource(as_json), re.MULTILINE)
+    assert len(fields) >= 12
+    assert {"version", *(name for cell in cells for name in CODE.findall(cell))} == {*fields}
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
