@@ -85,7 +85,7 @@ SEVERAL: Final = (
     "that post is shown in several messages, which cannot be changed in place: delete it, and post the new text"
 )
 UNSTORED: Final = (
-    "It was done, but the bot could not store that, so it cannot be changed or deleted by you later. Say so: {done}"
+    "It was done, but the bot could not store that, so you cannot change or delete it later. Say so: {done}"
 )
 
 REQUEST: Final = "Post this here."  # Stands for the question in the stored turn: the question was asked elsewhere

@@ -15,7 +15,7 @@ from tests.flows.test_terminal import cogency
 from tests.patience import until
 
 PAGE = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
-USE = 'use ferry {"harbour": "Kiel"}'
+USE = 'use ferry {"harbor": "Kiel"}'
 SAID = "From Kiel today at 7:15 and 19:15."
 OUTWARD = '''
 from agent import tool
