@@ -123,7 +123,7 @@ RUN_DECIDED = {True: "The answer continues.", False: "The answer ends with what 
 NOT_AN_APPROVER = "Only {who} can extend this budget."
 NOT_YOUR_OWN = "You cannot extend your own budget."
 APPROVERS_UNKNOWN = "I could not check whether you can extend this budget. Please try again."
-WHO_EXTENDS = {"": "operators", "others": "the people whom the operator has named"}
+WHO_EXTENDS = {"": "operators", "others": "the people chosen by the operator"}
 WAITS_FOR_EXTENSION = "This answer waits until someone extends the budget. Only {who} can do that."
 RUN_WAITS = (
     "This answer has reached the limit of {limit} for one answer, and waits for your decision. If you continue it, I "

@@ -30,7 +30,7 @@ class HandoffSettings:
         NOBODY,
         section=Section.ANSWERS,
         description=(
-            "The people whom users can ask to take over from the bot, in direct messages and in channels whose "
+            "The people that users can ask to take over from the bot, in direct messages and in channels whose "
             "managers have not chosen others with /channel human. A comma-separated list of person:ID and role:ID (in "
             "Slack, a user group); see docs/handoff.md. Default: none."
         ),

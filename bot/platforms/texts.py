@@ -315,7 +315,7 @@ ACT_NO_SECTION = (
 ACT_NO_LOCATION = "an event outside of voice channels needs a `location`"
 ACT_IN_VOICE = "an event in a voice channel has no other location: leave it out"
 ACT_EVENT_MOVED = (
-    "that event no longer exists where the bot scheduled it, so it was not changed: somebody deleted or moved it. Tell "
+    "that event no longer exists where the bot scheduled it, so it was not changed: someone deleted or moved it. Tell "
     "the person"
 )
 ACT_THE_SERVER = "the server"

@@ -158,7 +158,7 @@ NEW = PanelForm(
     fields=(
         FormField("when", "When", hint=_WHEN, max_chars=200),
         FormField("what", "What", FieldKind.LINES, max_chars=MAX_CHARS - 300),
-        FormField("me", "To whom", FieldKind.PICK, choices={"me": "Only me, in a direct message"}, optional=True),
+        FormField("me", "Recipient", FieldKind.PICK, choices={"me": "Only me, in a direct message"}, optional=True),
     ),
     words=_new_words,
 )

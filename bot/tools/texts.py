@@ -319,7 +319,7 @@ PERSON = "{name}, on {platform} ({id})"
 PAGE_ASKS = (
     "<h1>Sign in to {server}</h1><p>Cogency asks to use <b>{server}</b> for <b>{person}</b>. It will use the account "
     "that you sign in with at <b>{host}</b> only for what <b>{person}</b> asks.</p><p>Continue only if that is you, "
-    "and you asked for this yourself just now. If somebody else sent you this link, close this page; nothing will "
+    "and you asked for this yourself just now. If someone else sent you this link, close this page; nothing will "
     'happen.</p><form method="post"><input type="hidden" name="browser" value="{browser}"><button>Continue as '
     "{person}</button></form>"
 )

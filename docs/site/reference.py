@@ -234,7 +234,7 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "move_members": "With `COGENCY_ACT`, to schedule events on a stage. The invite link does not request it.",
 }
 _NEVER: Final = """\
-The bot can delete its own answers without a permission. By itself, it mentions people only in reminders that they set, and in notices about their scheduled tasks or long work. A [post](acts.md) can notify people whom the asker mentions, and a [webhook](webhooks.md) the people that the operator lists.
+The bot can delete its own answers without a permission. By itself, it mentions people only in reminders that they set, and in notices about their scheduled tasks or long work. A [post](acts.md) can notify people that the asker mentions, and a [webhook](webhooks.md) the people that the operator lists.
 """
 
 
