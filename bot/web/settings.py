@@ -112,8 +112,8 @@ class WebSettings:
         section=Section.WEB,
         description=(
             "Private addresses that the bot can read, and send outgoing webhooks to, in addition to the public web: "
-            "address ranges, hosts, and hosts with ports, separated by commas. With COGENCY_WEB=on, anyone who can use the "
-            "bot can ask it to read them. Default: nothing."
+            "address ranges, hosts, and hosts with ports, separated by commas. With COGENCY_WEB=on, anyone who can "
+            "use the bot can ask it to read them. Default: nothing."
         ),
         example="10.0.0.0/8,wiki.example.com,192.168.1.7:3000",
     )

@@ -142,9 +142,7 @@ def installed(folder: Path, project: dict[str, Any]) -> None:
     lines = "\n".join(f"{name} = {value}" for name, value in points.items())
     (about / "entry_points.txt").write_text(f"[cogency.tools]\n{lines}\n")
     (folder / "site" / "my_tools.py").write_text((folder / "my_tools.py").read_text())
-    from_nothing = (
-        f'PYTHONPATH={OURS}:{folder / "site"} {sys.executable} -m bot ask \'use ferry {{"harbor": "Kiel"}}\''
-    )
+    from_nothing = f'PYTHONPATH={OURS}:{folder / "site"} {sys.executable} -m bot ask \'use ferry {{"harbor": "Kiel"}}\''
     assert ANSWERS["cogency ask 'use ferry"] in run(
         folder, from_nothing, COGENCY_TOOLS=",".join(points), COGENCY_MCP=""
     )
