@@ -12,6 +12,9 @@ Three members with synchronous replication, each a host with etcd, Patroni and P
 all its processes), another one is frozen (SIGSTOP), another one is cut off from the network, the primary is switched
 over as for maintenance, and all of etcd is lost. Each failed host comes back.
 
+`--failure lag` is another test, with asynchronous replication: the replicas receive nothing for LAG_S seconds, and then
+the primary's host dies. The bot has to find out what the new primary lacks.
+
 Each host has a watchdog (`benchmarks.failover_cluster`). With `--no-watchdog`, Debian 12's Patroni 3.0.2 lets a primary
 that was frozen lead again, and what was stored in between is lost; Patroni 4.1 does not.
 
@@ -50,6 +53,7 @@ AWAY_S: Final = TTL_S * 1.5  # Longer than the cluster waits until it replaces a
 QUIET_S: Final = 10.0  # Before the first failure, and after each
 PATIENCE_S: Final = 180.0  # The longest time without a reply
 LOOK_S: Final = 0.5
+LAG_S: Final = 3.0  # How long replicas receive nothing before the primary's host dies
 
 
 @dataclass(slots=True)
@@ -130,6 +134,14 @@ async def _lose_etcd(servers: Cluster) -> Callable[[], Awaitable[None]]:
     return mend
 
 
+async def _lag(servers: Cluster) -> Callable[[], Awaitable[None]]:
+    primary = await servers.primary()
+    primary.stop_sending()
+    await asyncio.sleep(LAG_S)
+    primary.signal(signal.SIGKILL)
+    return lambda: servers.restart(primary)
+
+
 FAILURES: Final = (
     Failure("kill", _kill),
     Failure("freeze", _freeze),
@@ -137,6 +149,7 @@ FAILURES: Final = (
     Failure("switchover", _switch_over),
     Failure("etcd", _lose_etcd),
 )
+LAG: Final = Failure("lag", _lag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +162,8 @@ class Result:
     logs: list[str]
     resets: int = 0
     """How many hosts their watchdogs have reset."""
+    copied_again: int = 0
+    """How many replicas could not follow any more."""
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -242,20 +257,25 @@ async def measured(
     base, logs = folder / "cluster", folder / "processes"
     base.mkdir(mode=0o755)
     logs.mkdir()
-    async with cluster(base, patroni, has_watchdogs=has_watchdogs) as servers:
+    synchronous = LAG not in failures
+    async with cluster(base, patroni, has_watchdogs=has_watchdogs, is_synchronous=synchronous) as servers:
         try:
             result = await run(servers, logs, events, seed, failures)
         except RuntimeError:
             print("\n".join(servers.logs()), file=sys.stderr)
             raise
-        return replace(result, logs=[*result.logs, *servers.logs()], resets=servers.resets)
+        return replace(
+            result, logs=[*result.logs, *servers.logs()], resets=servers.resets, copied_again=len(servers.reinitialized)
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Replies through the failures of the database.")
     parser.add_argument("--events", type=int, default=400, help="questions")
     parser.add_argument("--seed", type=int, default=1, help="another choice of what happens when")
-    parser.add_argument("--failure", action="append", choices=[one.name for one in FAILURES], help="only this one")
+    parser.add_argument(
+        "--failure", action="append", choices=[one.name for one in (*FAILURES, LAG)], help="only this one"
+    )
     parser.add_argument(
         "--patroni",
         default="patroni",
@@ -270,7 +290,8 @@ def main() -> None:
     if reason := missing():
         print(f"benchmarks.failover: skipped. {reason}")
         return
-    chosen = [one for one in FAILURES if one.name in (read.failure or [one.name])]
+    wanted = read.failure or [one.name for one in FAILURES]
+    chosen = [one for one in (*FAILURES, LAG) if one.name in wanted]
     with tempfile.TemporaryDirectory(prefix="failover-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -280,7 +301,11 @@ def main() -> None:
         )
         if read.logs:
             read.logs.write_text("\n".join(result.logs))
-    notes = [f"{events} questions, {result.took_s:.0f} s, {result.resets} resets by watchdogs", *result.verdict.strange]
+    notes = [
+        f"{events} questions, {result.took_s:.0f} s",
+        f"{result.resets} resets by watchdogs, {result.copied_again} replicas copied again",
+        *result.verdict.strange,
+    ]
     baseline = {"longest_write_s_before": result.unavailable_s["before"]}
     options = Options(quick=read.quick, json=read.json, data=None)
     print_report("failover", result.metrics, baseline, options, "\n".join(notes))

@@ -17,7 +17,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -33,6 +33,7 @@ PASSWORD: Final = "open-sesame"  # noqa: S105 -- of a cluster that ends with the
 READY_S: Final = 120.0
 LOOK_S: Final = 0.2
 COMMAND_S: Final = 30.0
+START_FAILED: Final = "start failed"  # As Patroni calls it
 BOOT_S: Final = 5.0  # From the reset of a host to its first process
 # The shortest times that Patroni allows: a primary that does not renew its lease for so long is replaced.
 TTL_S: Final = 20
@@ -50,7 +51,7 @@ bootstrap:
     ttl: {ttl}
     loop_wait: 5
     retry_timeout: 5
-    synchronous_mode: true
+    synchronous_mode: {synchronous}
     failsafe_mode: true
     postgresql:
       use_pg_rewind: true
@@ -116,6 +117,8 @@ class Member:
     patroni: str = "patroni"
     """The program; else Debian's."""
     has_watchdog: bool = True
+    is_synchronous: bool = True
+    """Whether its cluster replicates synchronously."""
 
     @property
     def space(self) -> str:
@@ -162,6 +165,11 @@ class Member:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
+    def stop_sending(self) -> None:
+        """Freeze the processes that send changes to replicas."""
+        for pid in filter(_is_sender, self.pids()):
+            os.kill(pid, signal.SIGSTOP)
+
     async def start_etcd(self, members: Sequence["Member"]) -> None:
         cluster = ",".join(f"m{member.number}=http://{member.host}:2380" for member in members)
         data = self.folder / "etcd"
@@ -186,6 +194,7 @@ class Member:
                 folder=self.folder,
                 programs=_programs(),
                 password=PASSWORD,
+                synchronous=str(self.is_synchronous).lower(),
                 watchdog=_WATCHDOG.format(device=self.device) if self.has_watchdog else "",
             )
         )
@@ -253,6 +262,14 @@ class Watchdog:
         os.close(self._device)
 
 
+def _is_sender(pid: int) -> bool:
+    """Return whether it is a process of PostgreSQL that sends changes to a replica."""
+    try:
+        return b"walsender" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def _name(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
@@ -265,6 +282,8 @@ class Cluster:
     members: tuple[Member, ...]
     watchdogs: tuple[Watchdog, ...] = ()
     """Those of hosts that have one."""
+    reinitialized: list[str] = field(default_factory=list[str])
+    """The names of members whose data were copied again from the primary."""
 
     @property
     def url(self) -> str:
@@ -299,15 +318,25 @@ class Cluster:
             raise RuntimeError(f"the cluster was not complete within {READY_S:g} s") from None
 
     async def _primary(self) -> Member:
+        needed = {"leader", "sync_standby"} if self.members[0].is_synchronous else {"leader"}
         while True:
             states = await self.states()
+            for one in states:
+                if one.get("state") == START_FAILED and one["name"] not in self.reinitialized:
+                    await self._reinitialize(one["name"], one["host"])
             healthy = [one for one in states if one.get("state") in {"running", "streaming"}]
             roles = [one.get("role") for one in healthy]
             same = len({one.get("timeline") for one in healthy}) == 1
-            if len(healthy) == len(self.members) and same and {"leader", "sync_standby"} <= set(roles):
+            if len(healthy) == len(self.members) and same and needed <= set(roles):
                 leader = healthy[roles.index("leader")]["name"]
                 return next(member for member in self.members if f"m{member.number}" == leader)
             await asyncio.sleep(LOOK_S)
+
+    async def _reinitialize(self, name: str, host: str) -> None:
+        """Do what an operator does about a replica that cannot follow any more: `patronictl reinit`."""
+        self.reinitialized.append(name)
+        async with httpx.AsyncClient(timeout=60.0, trust_env=False) as client:
+            await client.post(f"http://{host}:8008/reinitialize", json={"force": True})
 
     async def switch_over(self) -> None:
         leader = await self.primary()
@@ -323,10 +352,12 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(folder: Path, patroni: str, *, has_watchdogs: bool = True) -> AsyncGenerator[Cluster]:
-    """Run a cluster with synchronous replication. `folder`: for its data and logs."""
+async def cluster(
+    folder: Path, patroni: str, *, has_watchdogs: bool = True, is_synchronous: bool = True
+) -> AsyncGenerator[Cluster]:
+    """Run a cluster with synchronous or asynchronous replication. `folder`: for its data and logs."""
     numbers = range(1, MEMBERS + 1)
-    members = tuple(Member(number, folder / f"m{number}", patroni, has_watchdogs) for number in numbers)
+    members = tuple(Member(number, folder / f"m{number}", patroni, has_watchdogs, is_synchronous) for number in numbers)
     bare, watchdogs = Cluster(members), list[Watchdog]()
     try:
         _run("ip", "link", "add", BRIDGE, "type", "bridge")

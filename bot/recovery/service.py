@@ -22,6 +22,7 @@ from agent.ports.recent_writes import RecentWrites
 from bot.chat.logs import severity
 from bot.chat.ports import ReadHistory
 from bot.chat.texts.formatting import counted
+from bot.chat.unexpected import unexpected_logged
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,8 @@ class LostWritesService:
         while True:
             await self.clock.sleep(LOOK_S)
             try:
-                await self.look()
+                with unexpected_logged("the look for what the database lost"):
+                    await self.look()
             except StoreError as error:
                 log.debug("what was stored lately could not be read: %s", error)
             except CogencyError as error:

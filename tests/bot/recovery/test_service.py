@@ -21,12 +21,16 @@ class Writes:
     clock: FakeClock
     losing: list[LostWrites] = field(default_factory=list[LostWrites])
     away: int = 0
+    broken: int = 0
     steps: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
 
     async def lost(self) -> LostWrites | None:
         if self.away:
             self.away -= 1
             raise StoreUnavailable("The database is away.")
+        if self.broken:
+            self.broken -= 1
+            raise ValueError("unexpected")
         return self.losing[0] if self.losing else None
 
     async def repair(self, now: datetime) -> None:
@@ -51,6 +55,11 @@ async def test_nothing_is_read_while_nothing_is_lost() -> None:
 async def test_histories_are_read_once_after_other_processes_have_repaired_too() -> None:
     writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 3, 1)])
     assert await served(writes, 20 * LOOK_S) == [("repaired 11:59", LOOK_S), ("read 11:59", LOOK_S + SETTLE_S)]
+
+
+async def test_an_unexpected_error_does_not_end_the_looking() -> None:
+    writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 3, 1)], away=1, broken=1)
+    assert await served(writes, 20 * LOOK_S) == [("repaired 11:59", 3 * LOOK_S), ("read 11:59", 3 * LOOK_S + SETTLE_S)]
 
 
 async def test_histories_are_read_from_the_earliest_loss_that_was_found() -> None:
