@@ -50,6 +50,7 @@ from agent.ports.model import (
     ResumingProvider,
     StopReason,
     TokensArrived,
+    has_own_key,
 )
 from agent.ports.tools import Ask, Report, ToolContext, ToolOutput, decline_question
 from agent.progress import Progress, calls_before, tool_documents, tool_sources, turn_drawn_from, whose_words
@@ -654,7 +655,8 @@ class Loop:
         native = ended.native if ended and answer.violations == self.violations.total() else None
         usage = ended.usage if ended and ended.usage else answer.estimate()
         timing = answer.timing(self._clock.monotonic())
-        self._turn.receive(turns.ResponseCounted(ModelCall(self._model, usage, timing), native))
+        own_key = has_own_key(self._provider, self._model)
+        self._turn.receive(turns.ResponseCounted(ModelCall(self._model, usage, timing, own_key), native))
         return usage
 
 
@@ -726,6 +728,6 @@ async def complete(
         # Also when the stream broke: what was received is billed.
         if chars or ended:
             usage = ended.usage if ended and ended.usage else estimate_usage(messages, "".join(text))
-            await count(ModelCall(model, usage))
+            await count(ModelCall(model, usage, own_key=has_own_key(provider, model)))
     is_whole = ended is not None and ended.reason in _GOOD_ENDS
     return "".join(text if is_whole or not (text and cut_note) else [*text, "\n", cut_note])

@@ -325,12 +325,14 @@ class CallTiming:
 class ModelCall:
     """One model call and its usage. `model` is the provider's name, "openai:gpt-6.1-terra".
 
-    `timing`: None where it was not measured; it does not count for equality.
+    `timing`: None where it was not measured; it does not count for equality. `own_key`: it was made with the key that
+    its channel has for the service, and not with the operator's.
     """
 
     model: str
     usage: Usage
     timing: CallTiming | None = field(default=None, compare=False)
+    own_key: bool = False
 
 
 ASCII_PER_TOKEN = 4  # English prose and code average 3.5 to 4.5 characters a token in the tokenizers of 2026

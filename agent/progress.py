@@ -241,10 +241,10 @@ def decode(stored: str) -> Progress:
 
 
 def _decode_model_call(call: Mapping[str, Any]) -> ModelCall:
-    """Decode a model call; progress that an earlier version saved has no timings."""
+    """Decode a model call; progress that an earlier version saved has no timings and no mark of a key."""
     stored = call.get("timing")
     timing = stored and CallTiming(datetime.fromisoformat(stored["began"]), stored["ms"], stored["first_ms"])
-    return ModelCall(call["model"], Usage(**call["usage"]), timing)
+    return ModelCall(call["model"], Usage(**call["usage"]), timing, bool(call.get("own_key")))
 
 
 def _results(progress: Progress) -> list[ToolResult]:

@@ -124,6 +124,12 @@ class By(StrEnum):
     MODEL = "model"
     DOOR = "door"
     """The value of `agent.doors.Door`; "" for the chat."""
+    KEY = "key"
+    """Whose key the service billed: OPERATORS_KEY or CHANNELS_KEY."""
+
+
+OPERATORS_KEY: Final = "the operator's keys"
+CHANNELS_KEY: Final = "channels' own keys"
 
 
 # The prefix of the owner of a workspace's preferences ("workspace:slack:T0123").

@@ -57,13 +57,15 @@ _SENTENCE_END: Final = re.compile(r"[.!?。！？\n]")
 @dataclass(frozen=True, slots=True)
 class Uncovered:
     """A conversation's summary so far, and the messages after it, oldest first. `covered`: the id of the last message
-    that it covers. `stored`: the summary's stored form, which shows whether it was changed meanwhile.
+    that it covers. `stored`: the summary's stored form, which shows whether it was changed meanwhile. `channel`: of the
+    messages, "" if there are none.
     """
 
     summary: SituationSummary
     stored: str
     covered: int = 0
     messages: tuple[StoredMessage, ...] = ()
+    channel: str = ""
 
 
 def summary_due(messages: Sequence[StoredMessage], covered: int, window: int, limit: int) -> int | None:

@@ -154,6 +154,22 @@ KEYS_LIMITED = (
     "{label} is limiting requests for every usable API key in {setting}. The first can be used again in {span} ({time} "
     "UTC)."
 )
+OWN_KEY_REFUSED = "{label} refused the channel's own API key ({end})."
+OWN_KEY_REFUSED_PERSON = (
+    "{label} refused this channel's own API key, so I could not answer. A manager of the channel can replace or remove "
+    "the key with `/keys`."
+)
+OWN_KEY_NO_CREDIT = "{label} reports that the account of the channel's own API key ({end}) has no credit left."
+OWN_KEY_NO_CREDIT_PERSON = (
+    "{label} reports that the account of this channel's own API key has no credit left, so I could not answer. A "
+    "manager of the channel can add credit there, or replace or remove the key with `/keys`."
+)
+OWN_KEY_LIMITED = "{label} is limiting requests for the channel's own API key ({end}). It can be used again in {span}."
+OWN_KEY_UNREADABLE = "The channel's own API key for {label} cannot be decrypted. Check COGENCY_ACCOUNT_KEY."
+OWN_KEY_UNREADABLE_PERSON = (
+    "I cannot decrypt this channel's own API key for {label}, so I could not answer. A manager of the channel can add "
+    "the key again with `/keys`."
+)
 KEYS_LIMITED_PERSON = "{label} is limiting requests. Please ask again in {span}."
 NOT_PERMITTED = "{label} does not allow this ({status}). Check the permissions of the key in {setting}."
 NO_MEMORY = (

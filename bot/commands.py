@@ -22,6 +22,7 @@ from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
 from bot.memory.commands import COMMAND as MEMORY_COMMAND
 from bot.memory.policy_commands import POLICY_COMMAND
 from bot.models.commands import MODEL_COMMAND
+from bot.models.key_commands import KEYS_COMMAND
 from bot.operators.commands import OPERATOR_COMMAND
 from bot.python.commands import COMMAND as CODE_COMMAND
 from bot.schedules.commands import COMMAND as SCHEDULES_COMMAND
@@ -38,6 +39,7 @@ COMMANDS: Final[tuple[AnyCommand, ...]] = (
     FORGET_COMMAND,
     HELP_COMMAND,
     HUMAN_COMMAND,
+    KEYS_COMMAND,
     KNOWLEDGE_COMMAND,
     LEARN_COMMAND,
     MEMORY_COMMAND,

@@ -5,8 +5,8 @@ Rules
   without the bytes of forgotten rows.
   What was forgotten after a backup is forgotten again when the backup is restored over the database that has recorded
   it: that database has the keyed hashes of forgotten messages and people. If it is lost, and for single entries of
-  memory, there is no such record. The same holds for tokens of programs that were revoked, and accounts that were
-  disconnected, after the backup.
+  memory, there is no such record. The same holds for tokens of programs that were revoked, keys of channels that were
+  removed, and accounts that were disconnected, after the backup.
   A restored database replaces the former one in one step, when it is complete: a kill leaves one or the other.
   Rows are copied unchanged, with their ids, and no id is assigned twice later. The search indexes, which are derived
   from rows, are rebuilt at the next start if the engines differ.
@@ -53,6 +53,7 @@ from store.forget_again import forget_again
 from store.memory_tables import fact
 from store.message_tables import conversation, message, person
 from store.migrations import MIGRATIONS, RELEASES, lost_before, take_back, version
+from store.place_keys import place_key
 from store.preferences import preference
 from store.schema import meta, metadata
 from store.search import passages
@@ -176,6 +177,7 @@ async def restore(
                 again = await forget_again(store.database, store.forgetting, hashes, now)
                 if knows:
                     await store.database.write(_revoke_again, target.tokens)
+                    await store.database.write(_remove_again, target.place_keys)
                     await store.database.write(_disconnect_again, target.connected)
                 await store.database.write(_drop_made)
                 await store.forgetting.sweep()
@@ -276,9 +278,9 @@ def _require_alone(connection: Connection, where: str) -> None:
 
 @dataclass(slots=True)
 class _Target:
-    """`part`: the file in which the copy is made. `key`, `erased`, `tokens`, `connected`: of the database that is to be
-    replaced, the key and hashes of erased ids, the hashes of its programs' tokens, and the accounts that are connected;
-    None and empty if there is none.
+    """`part`: the file in which the copy is made. `key`, `erased`, `tokens`, `place_keys`, `connected`: of the database
+    that is to be replaced, the key and hashes of erased ids, the hashes of its programs' tokens, the marks of its
+    channels' keys, and the accounts that are connected; None and empty if there is none.
     """
 
     url: str
@@ -287,6 +289,7 @@ class _Target:
     key: bytes | None = None
     erased: frozenset[str] = frozenset()
     tokens: frozenset[str] = frozenset()
+    place_keys: frozenset[str] = frozenset()
     connected: frozenset[tuple[str, str]] = frozenset()
 
     async def take(self, tell: ReportProgress) -> None:
@@ -339,6 +342,7 @@ async def _look_at(target: _Target, *, replace: bool) -> None:
         target.key = await database.read(erased_key)
         target.erased = frozenset(await database.read(lambda c: list(c.execute(select(erased.c.hash)).scalars())))
         target.tokens = await database.read(_token_hashes)
+        target.place_keys = await database.read(_key_marks)
         target.connected = await database.read(_connected)
     finally:
         await database.close()
@@ -355,6 +359,19 @@ def _revoke_again(connection: Connection, valid: Collection[str]) -> None:
     restored = [*connection.execute(select(api_token.c.hash)).scalars()]
     for revoked in {*restored} - {*valid}:
         connection.execute(delete(api_token).where(api_token.c.hash == revoked))
+
+
+def _key_marks(connection: Connection) -> frozenset[str]:
+    if not inspect(connection).has_table(place_key.name):  # an earlier version
+        return frozenset()
+    return frozenset(connection.execute(select(place_key.c.mark)).scalars())
+
+
+def _remove_again(connection: Connection, valid: Collection[str]) -> None:
+    """Delete the keys of channels that were replaced or removed since the backup."""
+    restored = [*connection.execute(select(place_key.c.mark)).scalars()]
+    for removed in {*restored} - {*valid}:
+        connection.execute(delete(place_key).where(place_key.c.mark == removed))
 
 
 _CONNECTS: Final = preference.c.name.startswith(f"{CONNECTED} ", autoescape=True)

@@ -55,6 +55,7 @@ from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import conversation, message, person
 from store.model_calls import model_call
 from store.outbox import delivery
+from store.place_keys import place_key
 from store.polls import poll_vote
 from store.preferences import preference
 from store.replies import feedback, verdict
@@ -571,6 +572,17 @@ def _tokens(subject: Subject) -> Rows:
     return _rows(api_token, where, _each(export_row))
 
 
+def _model_keys(subject: Subject) -> Rows:
+    """Without the keys: of each, its last characters."""
+    plain = ("source", "channel", "vendor", "ending")
+
+    def export_row(row: sa.RowMapping) -> ExportedRow:
+        exported: ExportedRow = {name: row[name] for name in plain}
+        return exported | {name: row[name] and _time(row[name]) for name in ("added", "refused")}
+
+    return _rows(place_key, selection.place_keys_of(subject.plan), _each(export_row))
+
+
 def _verdicts(subject: PersonSubject) -> Rows:
     query = sa.select(verdict, verdict.c.turn.label(PAGED_BY)).where(verdict.c.person == subject.id)
     export_rows = _each(lambda row: {"verdict": row["verdict"], "time": _time(row["time"])})
@@ -718,7 +730,11 @@ _OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "code_time": _code_time,
     "acts": _acts,
 }
-_OF_PLACE: Final[Mapping[str, Callable[[Any], Rows]]] = {"people": _people, **_BOTH}
+_OF_PLACE: Final[Mapping[str, Callable[[Any], Rows]]] = {
+    "people": _people,
+    **_BOTH,
+    "model_keys": _model_keys,
+}
 
 
 class SqlDataSubjects(SqlStore):

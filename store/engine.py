@@ -36,6 +36,7 @@ from agent.ports.ledger import Ledger
 from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.operator_sessions import OperatorSessions
 from agent.ports.outbox import Outbox
+from agent.ports.place_keys import PlaceKeys
 from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
 from agent.ports.shard_leases import ShardLeases
@@ -81,6 +82,7 @@ from store.migrations import MIGRATIONS, OLDEST, Migrations, TableHeld, make_ind
 from store.model_calls import SqlSpending
 from store.operator_sessions import SqlOperatorSessions
 from store.outbox import SqlOutbox
+from store.place_keys import SqlPlaceKeys
 from store.preferences import SqlPreferences
 from store.recent_writes import SqlRecentWrites, WriteMemory
 from store.replies import SqlReplies
@@ -411,6 +413,7 @@ class Store:
     replies: Replies
     summaries: Summaries
     tool_accounts: ToolAccounts
+    place_keys: PlaceKeys
     api_tokens: ApiTokens
     webhook_events: WebhookEvents
     written_turns: WrittenTurns
@@ -542,6 +545,15 @@ async def open_api_tokens(
     """Open the tokens of programs, while another process serves from the database. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlApiTokens(database)
+
+
+@asynccontextmanager
+async def open_place_keys(
+    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+) -> AsyncGenerator[PlaceKeys, None]:
+    """Open the keys of channels, while another process serves from the database. Raises StoreError."""
+    async with beside(url, patience_s, migrations) as database:
+        yield SqlPlaceKeys(database)
 
 
 @asynccontextmanager
@@ -692,6 +704,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlReplies(database),
         SqlSummaries(database),
         SqlToolAccounts(database),
+        SqlPlaceKeys(database),
         SqlApiTokens(database),
         SqlWebhookEvents(database, erased_ids, notifier),
         SqlWrittenTurns(database, erased_ids),

@@ -21,7 +21,7 @@ from sqlmodel import Field
 from agent import doors
 from agent.doors import Door
 from agent.messages import ModelCall, Usage
-from agent.spending import APP, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
+from agent.spending import APP, CHANNELS_KEY, OPERATORS_KEY, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
 from agent.turn_records import Claim
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads_one, writes
 from store.json_columns import progress_calls
@@ -40,8 +40,9 @@ class ModelCallRow(TableRow, table=True):
     turn, and after its day without channel.
 
     `number` counts the calls of one turn, `kind` is the purpose, `day` is in UTC, `cost` is in nano-dollars, None for a
-    model without a price. `began`, `ms` and `first_ms`: see `agent.messages.CallTiming`; None if not measured. The
-    person is no foreign key: their spending still counts after they are forgotten.
+    model without a price. `own_key`: its channel's own key was used, and not the operator's. `began`, `ms` and
+    `first_ms`: see `agent.messages.CallTiming`; None if not measured. The person is no foreign key: their spending
+    still counts after they are forgotten.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -66,6 +67,7 @@ class ModelCallRow(TableRow, table=True):
     reasoning: int
     bytes_up: int = Field(sa_type=BigInteger)
     estimated: bool
+    own_key: bool = Field(default=False, sa_column_kwargs={"server_default": sa.false()})
     cost: int | None = Field(sa_type=BigInteger, default=None)
     began: datetime | None = Field(sa_type=UtcDateTime, default=None)
     ms: int | None = Field(sa_type=BigInteger, default=None)
@@ -99,6 +101,7 @@ _KEYS: Final[Mapping[By, sa.ColumnElement[Any]]] = {
     By.DAY: model_call.c.day,
     By.MODEL: model_call.c.model,
     By.DOOR: _DOOR,
+    By.KEY: sa.case((model_call.c.own_key, CHANNELS_KEY), else_=OPERATORS_KEY),
 }
 _COUNTS: Final = (*TOKENS, "bytes_up")
 
@@ -138,6 +141,7 @@ def record(
             "day": (now if call.timing is None else call.timing.began).date(),
             "model": call.model,
             "cost": cost(call),
+            "own_key": call.own_key,
             **asdict(call.usage),
             **_timing(call),
         }

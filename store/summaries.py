@@ -61,8 +61,9 @@ def uncovered(connection: sa.Connection, conversation_id: str, until: int) -> Un
         .order_by(message.c.id.desc())
         .limit(UNCOVERED_LIMIT)
     )
-    newest = [row_mapping.message(row) for row in connection.execute(messages).mappings()]
-    return Uncovered(known, found.summary, since, tuple(reversed(newest)))
+    rows = connection.execute(messages).mappings().all()
+    newest = [row_mapping.message(row) for row in rows]
+    return Uncovered(known, found.summary, since, tuple(reversed(newest)), rows[0]["channel"] if rows else "")
 
 
 def keep_summary(

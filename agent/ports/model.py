@@ -177,6 +177,21 @@ class SizedProvider(Protocol):
 
 
 @runtime_checkable
+class OwnKeyProvider(Protocol):
+    """A provider that asks some of its models with keys that a channel has given, and not with the operator's."""
+
+    @property
+    def own_models(self) -> frozenset[str]:
+        """The names of these models."""
+        ...
+
+
+def has_own_key(provider: Provider, model: str) -> bool:
+    """Return whether the provider asks this model with a channel's own key."""
+    return isinstance(provider, OwnKeyProvider) and model in provider.own_models
+
+
+@runtime_checkable
 class KeepingProvider(Protocol):
     """A provider whose vendor stores what it receives (see HandleKept)."""
 

@@ -1,7 +1,7 @@
 """Speech to text, as a port."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from agent.messages import ModelCall
 
@@ -12,6 +12,15 @@ class Transcript:
 
     text: str
     call: ModelCall
+
+
+@runtime_checkable
+class PlacedTranscriber(Protocol):
+    """A transcriber that depends on the channel."""
+
+    async def at(self, source: str, channel: str) -> "Transcriber":
+        """Return the transcriber for a channel. Raises ProviderError and StoreError."""
+        ...
 
 
 class Transcriber(Protocol):

@@ -54,7 +54,7 @@ def open_with_keys(
     credentials: Key = None,
 ) -> OpenedProvider:
     """Open a model of a service that is asked with the keys of `ring`; None: with `credentials`, or without a key."""
-    if ring is None or len(ring.keys) == 1:
+    if ring is None or ring.is_single:
         return open_provider(endpoint, model, ring.keys[0] if ring else credentials, world, mode, form)
     # The pool itself waits if every key is limited, so no model waits while another key can answer.
     each = replace(world, retry=replace(world.retry, waits_for_limits=False))

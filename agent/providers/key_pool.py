@@ -38,7 +38,7 @@ from agent.ports.model import (
 )
 from agent.providers.catalog import Endpoint
 from agent.providers.faults import RetryPolicy
-from agent.providers.keys import KEY_MARK, key_end
+from agent.providers.keys import KEY_MARK, OWN_KEY_MARK, key_end, own_mark
 
 # A key that was refused is tried again after this time: services refuse good keys, too, while they have a problem.
 SET_ASIDE_S: Final = 3_600.0
@@ -68,8 +68,16 @@ class KeyRing:
         self._states = [_KeyState() for _ in keys]
         self._current: dict[str, int] = {}  # By model
 
+    is_own: bool = False
+    """Whether a channel, and not the operator, has given the keys."""
+
     def __repr__(self) -> str:
         return f"KeyRing({self._endpoint.key_setting}, {len(self.keys)} keys)"
+
+    @property
+    def is_single(self) -> bool:
+        """Whether a model can be asked with its key directly: there is no other, and nothing has to be known of it."""
+        return len(self.keys) == 1
 
     def current(self, model: str) -> int:
         """Return the key that answered last."""
@@ -163,6 +171,63 @@ class KeyRing:
         )
 
 
+class OwnKeyRing(KeyRing):
+    """The only key that a channel has for a service. No other key takes its place, neither the operator's nor that of
+    another channel, and what the service keeps is deleted with it alone: `mark`, in hexadecimal, ends its handles.
+
+    `heard` receives what is wrong with the key when that is noticed, and None when it is known to work.
+    """
+
+    is_own = True
+
+    def __init__(
+        self, endpoint: Endpoint, key: str, mark: str, clock: Clock, heard: Callable[[KeyTrouble | None], None]
+    ) -> None:
+        super().__init__(endpoint, [key], clock, lambda _: heard(self._states[0].trouble))
+        self._mark = mark
+        self._heard = heard
+        self._is_known_to_work = False
+
+    @property
+    def is_single(self) -> bool:
+        return False
+
+    def worked(self, index: int, model: str) -> None:
+        super().worked(index, model)
+        if not self._is_known_to_work:
+            self._is_known_to_work = True
+            self._heard(None)
+
+    def failed(self, index: int, model: str, error: ProviderError) -> None:
+        super().failed(index, model, error)
+        if self._states[index].trouble is not None:
+            self._is_known_to_work = False
+
+    def exhausted(self, model: str) -> ProviderError:
+        label, end = self._endpoint.label, key_end(self.keys[0])
+        match self._states[0].trouble:
+            case None | KeyTrouble.LIMITED:
+                wait_s = self.wait_s(model) or 0.0
+                sentence = texts.OWN_KEY_LIMITED.format(label=label, end=end, span=_span(wait_s))
+                person = texts.KEYS_LIMITED_PERSON.format(label=label, span=_span(wait_s))
+                error = ProviderUnavailable(sentence, person=person)
+                error.retry_after_s = wait_s
+                return error
+            case KeyTrouble.REFUSED:
+                sentence = texts.OWN_KEY_REFUSED.format(label=label, end=end)
+                return ProviderRefused(sentence, person=texts.OWN_KEY_REFUSED_PERSON.format(label=label))
+            case KeyTrouble.NO_CREDIT:
+                sentence = texts.OWN_KEY_NO_CREDIT.format(label=label, end=end)
+                return ProviderRefused(sentence, person=texts.OWN_KEY_NO_CREDIT_PERSON.format(label=label))
+
+    def mark(self, index: int) -> str:  # noqa: ARG002 -- there is one key
+        return f"#own-{self._mark}"
+
+    def marked(self, handle: str) -> tuple[str, Sequence[int]]:
+        """Return a handle without its mark, and the key if it is the one that stored it."""
+        return OWN_KEY_MARK.sub("", handle), [0] if own_mark(handle) == self._mark else []
+
+
 def _span(seconds: float) -> str:
     if seconds < 120:
         return f"{max(1, math.ceil(seconds))} s"
@@ -228,7 +293,7 @@ class KeyPoolProvider:
         kept: list[str] = []
         for handle in handles:
             bare, keys = self.ring.marked(handle)
-            if not await self._forget(bare, [self.providers[index] for index in keys]):
+            if not (keys and await self._forget(bare, [self.providers[index] for index in keys])):
                 kept.append(handle)
         return tuple(kept)
 

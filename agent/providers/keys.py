@@ -10,6 +10,7 @@ MIN_SHOWN_OF: Final = 16  # Of a shorter key, four characters would be too large
 MAX_KEYS: Final = 20  # Each may be asked before a question fails
 # The end of a handle that one of several keys stored. It stays if one key is left.
 KEY_MARK: Final = re.compile(r"#key-([0-9a-f]{8})$")
+OWN_KEY_MARK: Final = re.compile(r"#own-([0-9a-f]{32})$")  # The same, of a channel's own key
 
 
 def split_keys(value: str) -> tuple[str, ...]:
@@ -35,3 +36,9 @@ def split_keys(value: str) -> tuple[str, ...]:
 def key_end(key: str) -> str:
     """Return the end of a key that operators may read: its last four characters, or nothing of a short one."""
     return f"…{key[-SHOWN_CHARS:]}" if len(key) >= MIN_SHOWN_OF else "…"
+
+
+def own_mark(handle: str) -> str:
+    """Return the mark of the channel's key that stored a handle; "" for one that the operator's keys stored."""
+    found = OWN_KEY_MARK.search(handle)
+    return "" if found is None else found[1]

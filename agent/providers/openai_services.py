@@ -55,9 +55,13 @@ class _HttpService:
         self._endpoint = endpoint
         self._model = model
         self._key = key
-        self._ring = ring if ring is not None and len(ring.keys) > 1 else None
+        self._ring = None if ring is None or ring.is_single else ring
         self._http = http or Http(proxies=not endpoint.is_local)
         self._timeout_s = timeout_s
+
+    @property
+    def _has_own_key(self) -> bool:
+        return self._ring is not None and self._ring.is_own
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -118,7 +122,7 @@ class HttpEmbedder(_HttpService):
         reported = as_count(as_object(as_object(parse_json(body)).get("usage")).get("prompt_tokens"))
         tokens = reported or sum(map(estimate_tokens, texts))
         usage = Usage(input_uncached=tokens, bytes_up=len(request), estimated=not reported)
-        return Embedded(vectors, ModelCall(self.name, usage))
+        return Embedded(vectors, ModelCall(self.name, usage, own_key=self._has_own_key))
 
 
 class HttpTranscriber(_HttpService):
@@ -132,7 +136,8 @@ class HttpTranscriber(_HttpService):
         text = answer.get("text")
         if not isinstance(text, str):
             raise self._error(self._key, Fault(FaultKind.UNREADABLE))
-        return Transcript(text[:MAX_CHARS], ModelCall(self.name, _usage(answer, text, len(request))))
+        usage = _usage(answer, text, len(request))
+        return Transcript(text[:MAX_CHARS], ModelCall(self.name, usage, own_key=self._has_own_key))
 
 
 def read_vectors(body: bytes, count: int) -> tuple[tuple[float, ...], ...] | None:

@@ -122,7 +122,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
     """Raises SettingsError."""
     store = opened.store
     who = WhoIs(access_rules(settings.access), ChannelEffects(store.preferences), core.clock)
-    copies = VendorCopies(store.jobs, core.clock, opened.models.forget_handles)
+    copies = VendorCopies(store.jobs, core.clock, opened.forget_handles)
     memory = open_memory(
         core,
         settings.memory,
@@ -166,7 +166,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         feedback.feature(core, store.explanations),
         forums.feature(core),
         handoff.feature,
-        models.feature(services.models),
+        models.feature(services.models, None if services.places is None else opened.place_keys),
         operators.feature(services.operators),
         recovery.feature(core),
         programs.feature,

@@ -17,6 +17,7 @@ from agent.memory.audience import Place
 from agent.messages import ModelCall
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tools import Tool
+from agent.ports.transcription import Transcriber
 from agent.tools.functions import load_tools
 from bot.acts.settings import ActMode, ActSettings
 from bot.acts.tools import ACT_TOOLS
@@ -39,14 +40,16 @@ from bot.chat.audiences import flowing
 from bot.chat.core import Core
 from bot.chat.feature import Feature
 from bot.chat.forums import ForumPlatform
+from bot.chat.learning_model import LearningModel
 from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry
 from bot.knowledge.service import KnowledgeService
 from bot.memory.pauses import LearningPauses
 from bot.memory.service import MemoryService
-from bot.models.choice import KeyRings
+from bot.models import texts as models_texts
 from bot.models.forms import read_checked_forms
+from bot.models.place_keys import VENDORS, PlaceKeyService
 from bot.models.service import ModelService
-from bot.models.speech import open_transcriber
+from bot.models.speech import OwnTranscribers, open_transcriber
 from bot.models.switch import ModelSwitch
 from bot.settings.installation import command_for
 from bot.tools.accounts.settings import AccountSettings
@@ -114,19 +117,65 @@ async def open_models_of(
 
 @asynccontextmanager
 async def open_reader(
-    settings: Settings, store: Store, fetchers: Mapping[str, Fetch], rings: KeyRings
+    settings: Settings, store: Store, fetchers: Mapping[str, Fetch], models: ModelSwitch, keys: PlaceKeyService
 ) -> AsyncGenerator[AttachmentReader]:
-    """Open the reader of attached files. `rings`: what is known of the keys of models. Raises SettingsError."""
+    """Open the reader of attached files. `keys`: those of channels. Raises SettingsError."""
 
     async def charge(person: str, calls: Sequence[ModelCall]) -> None:
         await store.spending.charge(person, TRANSCRIPTION, calls, CLOCK.now())
 
     async with AsyncExitStack() as stack:
-        transcriber = None
-        if settings.models.transcription:
-            transcriber = open_transcriber(settings.models.transcription, settings.models, rings)
-            stack.push_async_callback(transcriber.aclose)
+        transcriber: Transcriber | None = None
+        if spec := settings.models.transcription:
+            usual = open_transcriber(spec, settings.models, models.rings)
+            stack.push_async_callback(usual.aclose)
+            own = OwnTranscribers(usual, spec, settings.models, models.own_ring, keys.keys_at)
+            stack.push_async_callback(own.aclose)
+            transcriber = own if keys.is_on else usual
         yield AttachmentReader(fetchers, transcriber, charge, text_tokens=settings.attachments.text_tokens)
+
+
+def place_keys(settings: Settings, store: Store, models: ModelSwitch) -> PlaceKeyService:
+    """Return the keys that channels have of their own. Raises SettingsError if they are on, and cannot be sealed."""
+    has_key = settings.accounts.key is not None or settings.accounts.key_file is not None
+    if settings.models.channel_keys and not has_key:
+        raise SettingsError(models_texts.OWN_KEYS_NEED_SEALING)
+
+    def vendors() -> Sequence[str]:
+        used = {choice.endpoint.key_setting for choice in models.in_use if choice.endpoint is not None}
+        spoken = (settings.models.transcription or "").partition(":")[0].strip().lower()
+        return [name for name in VENDORS if settings.models.endpoint(name).key_setting in used or name == spoken]
+
+    return PlaceKeyService(
+        store=store.place_keys,
+        audit=store.audit,
+        settings=settings.models,
+        clock=CLOCK,
+        seals=account_keys(settings.accounts) if settings.models.channel_keys else _known_seals(settings),
+        is_on=settings.models.channel_keys,
+        vendors=vendors,
+        operates=access_rules(settings.access).is_operator,
+    )
+
+
+def _known_seals(settings: Settings) -> "SealingKeys | None":
+    """Return what opens keys that are no longer used, so that handles which they stored can be deleted; None without
+    it.
+    """
+    if (settings.accounts.key is None and settings.accounts.key_file is None) or find_spec("cryptography") is None:
+        return None
+    with suppress(SettingsError):  # where it is needed, it is reported
+        return account_keys(settings.accounts)
+    return None
+
+
+def learning_models(models: ModelSwitch, keys: PlaceKeyService) -> Callable[[], LearningModel]:
+    """Return what returns the model for work in the background, which uses channels' own keys."""
+
+    async def there(source: str, channel: str) -> LearningModel:
+        return models.learning_model(await keys.keys_at(source, channel))
+
+    return lambda: replace(models.learning_model(), there=there if keys.is_on else None)
 
 
 def memory_service(store: Store, audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing) -> MemoryService:
@@ -193,7 +242,11 @@ def _sends_words(settings: Settings) -> bool:
 
 
 def ambient_service(
-    settings: Settings, store: Store, models: ModelSwitch, admission: AdmissionControl, claim_once: ClaimOnce
+    settings: Settings,
+    store: Store,
+    model: Callable[[], LearningModel],
+    admission: AdmissionControl,
+    claim_once: ClaimOnce,
 ) -> AmbientService:
     return AmbientService(
         preferences=store.preferences,
@@ -202,7 +255,7 @@ def ambient_service(
         ledger=store.ledger,
         jobs=store.jobs,
         claim_once=claim_once,
-        model=models.learning_model,
+        model=model,
         clock=CLOCK,
         most=settings.channels.ambient_per_day,
     )

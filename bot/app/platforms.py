@@ -300,9 +300,10 @@ def build_host(
     budget_gate = parts.budget_gate(settings, store, telemetry)
     rules, replicas = gate_rules(settings.access), connections.replicas
     admission = AdmissionControl(rules, ChannelEffects(store.preferences), budget_gate, parts.CLOCK, replicas)
-    model_service = ModelService(models, store.preferences, access)
+    model_service = ModelService(models, store.preferences, access, opened.place_keys.keys_at)
+    learning_model = parts.learning_models(models, opened.place_keys)
     deduplication = Deduplicator(store.preferences)
-    ambient = parts.ambient_service(settings, store, models, admission, deduplication.claim_once)
+    ambient = parts.ambient_service(settings, store, learning_model, admission, deduplication.claim_once)
     core = Core(
         store=store,
         clock=parts.CLOCK,
@@ -319,7 +320,7 @@ def build_host(
             own_surfaces=connections.own_surfaces,
             attaches_files=True,
         ),
-        learning_model=models.learning_model,
+        learning_model=learning_model,
         operates=access.is_operator,
         tool_timeout_s=settings.tools.timeout_s,
         budgets=admission,

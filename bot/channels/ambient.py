@@ -20,7 +20,7 @@ from agent import texts
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, StoreError
 from agent.events import Outcome
-from agent.incoming import Incoming
+from agent.incoming import Incoming, person_source
 from agent.loop import as_data, complete
 from agent.memory.audience import WIDE, drawn_from
 from agent.memory.forgetting_plans import post_key
@@ -255,7 +255,8 @@ class AmbientService(MessageEvents):
         async def count(call: ModelCall) -> None:
             await self.spending.charge(f"{incoming.source}:", AMBIENT, [call], self.clock.now(), incoming.channel)
 
-        answer = await complete(self.model().provider, as_data(prompt), count, OPTIONS, max_chars=ANSWER_CHARS)
+        model = await self.model().at(person_source(incoming.person.id), incoming.channel)
+        answer = await complete(model.provider, as_data(prompt), count, OPTIONS, max_chars=ANSWER_CHARS)
         return is_yes(answer)
 
     async def _reserve(self, asked: Incoming, advance: Callable[[AmbientState, datetime], AmbientState]) -> bool:

@@ -29,6 +29,8 @@ class FieldKind(Enum):
     ELSEWHERE = auto()
     """A private channel to use the command for, in place of the one where it was asked. It is only shown in forms
     without another field about a channel."""
+    SECRET = auto()
+    """A line whose value is an option of the command, and never a part of its words: those may be shown again."""
     BOX = auto()
     """A flag of the command, as a box beside its hint. The value is "" if it is not ticked."""
 
@@ -71,13 +73,18 @@ class PanelForm:
         """Return the words of the command: those of the button, and then those made of the values."""
         return f"{before} {self.words(filled)}".strip()
 
-    def ticked(self, filled: Filled) -> Mapping[str, str]:
-        """Return the flags of the command that were ticked in the form."""
+    def options(self, filled: Filled) -> Mapping[str, str]:
+        """Return the options of the command: the flags that were ticked in the form, and its secrets."""
         return {
             form_field.name: filled[form_field.name]
             for form_field in self.fields
-            if form_field.kind is FieldKind.BOX and filled[form_field.name]
+            if form_field.kind in (FieldKind.BOX, FieldKind.SECRET) and filled[form_field.name]
         }
+
+    def without_secrets(self, filled: Filled) -> Filled:
+        """Return the values of which a form may be filled in again."""
+        secrets = {form_field.name for form_field in self.fields if form_field.kind is FieldKind.SECRET}
+        return {name: "" if name in secrets else value for name, value in filled.items()}
 
 
 @dataclass(frozen=True, slots=True)

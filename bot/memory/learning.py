@@ -13,6 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import ProviderUnavailable, RequestWithheld
 from agent.jobs import Job
 from agent.loop import as_data, complete
+from agent.memory.audience import GroupAudience, audience_of
 from agent.memory.doubts import NOTHING_SETTLED, doubts_prompt, read_doubts
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.statements import head_and_tail
@@ -223,7 +224,7 @@ class Learner:
         async def count(call: ModelCall) -> None:
             await self.spending.charge(partition.person, LEARNING, [call], self.clock.now())
 
-        model = self.model()
+        model = await self.model().at(*_channel_of(partition))
         call = complete(model.provider, as_data(prompt), count, OPTIONS)
         try:
             return await self.floor.while_free(call) if model.is_local else await call
@@ -242,6 +243,13 @@ class Learner:
             if index and chars > self.limits.batch_chars:
                 return waiting[:index]
         return waiting[: self.limits.batch]
+
+
+def _channel_of(partition: Partition) -> tuple[str, str]:
+    """Return the source and the channel of what is only about one channel. What several channels read is about none."""
+    audience = audience_of(partition.audience)
+    source, _, channel = audience.place.rpartition(":") if isinstance(audience, GroupAudience) else ("", "", "")
+    return source, channel
 
 
 def _handle_unreadable(*, last_try: bool) -> None:

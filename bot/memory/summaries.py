@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from agent.errors import ProviderUnavailable
+from agent.incoming import person_source
 from agent.jobs import Job
 from agent.loop import as_data, complete
 from agent.messages import ModelCall
@@ -67,7 +68,7 @@ class Summariser:
 
     async def _summary(self, job: Job, before: Uncovered, messages: Sequence[StoredMessage]) -> SituationSummary | None:
         """Return the new summary; None if a reply needs the model."""
-        model = self.model()
+        model = await self.model().at(person_source(job.person), before.channel)
         names = speakers([(message.person, message.name) for message in messages])
         if not model.can_learn or job.attempts > TRIES or not await self.has_budget(job.person):
             return extracted(before.summary, messages, names)

@@ -1,6 +1,7 @@
 """Answers `/model`."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from agent.errors import SettingsError
@@ -13,6 +14,7 @@ from bot.chat.access.place_rules import rules_at
 from bot.chat.askers import Requester
 from bot.chat.ports import ModelMenu
 from bot.models import texts as models_texts
+from bot.models.own_keys import KeysOfPlace, no_keys_at
 from bot.models.switch import EVERY_MODEL, ModelSwitch, PlaceModels, check_allowed
 
 # Showing and choosing the model that answers a person. The choice is stored in the person's preferences.
@@ -26,6 +28,8 @@ class ModelService:
     preferences: Preferences
     access: AccessRules = field(default_factory=AccessRules)
     """Decides which models a person may choose; for a choice that is not allowed, the default model answers."""
+    keys_at: Callable[[str, str], Awaitable[KeysOfPlace]] = no_keys_at
+    """Returns the keys that a channel of a source has of its own. Raises StoreError."""
 
     async def provider(self, incoming: Incoming) -> Provider:
         """Return the provider for this message: the model chosen for it alone, if the person may still choose that.
@@ -34,10 +38,13 @@ class ModelService:
         """
         who, requested = Requester.wrote(incoming), incoming.model
         if not self.switch.allowed:  # nobody can have chosen anything for themselves
-            return self.switch.provider_for(who.person, who.channel, place=await self._place_models(who))
-        chosen, place = await asyncio.gather(self._chosen(who), self._place_models(who))
+            place, keys = await asyncio.gather(self._place_models(who), self.keys_at(who.source, who.channel))
+            return self.switch.provider_for(who.person, who.channel, place=place, keys=keys)
+        chosen, place, keys = await asyncio.gather(
+            self._chosen(who), self._place_models(who), self.keys_at(who.source, who.channel)
+        )
         selected = requested if requested in self._available(who, place) else chosen
-        return await self.switch.sized_provider_for(who.person, who.channel, selected, place)
+        return await self.switch.sized_provider_for(who.person, who.channel, selected, place, keys)
 
     async def menu(self, who: Requester) -> ModelMenu:
         place = await self._place_models(who)

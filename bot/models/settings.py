@@ -122,6 +122,16 @@ class ModelSettings:
         example="openai:gpt-6-luna",
     )
     """None: the model that answers."""
+    channel_keys: bool = setting(
+        "COGENCY_CHANNEL_KEYS",
+        parsers.switch,
+        default=False,
+        section=Section.MODELS,
+        description=(
+            "Whether managers of a channel can add the channel's own API keys with /keys, which its questions are then "
+            "billed to (docs/models.md). Needs COGENCY_ACCOUNT_KEY, which encrypts them."
+        ),
+    )
     embeddings: str | None = setting(
         "COGENCY_EMBEDDINGS",
         parse_embeddings,

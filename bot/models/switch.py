@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from agent.errors import Refused, SettingsError
 from agent.ports.clock import Clock
@@ -23,7 +23,11 @@ from bot.models.choice import (
     open_model,
 )
 from bot.models.forms import CheckedForms
+from bot.models.own_keys import NO_KEYS, KeysOfPlace, OwnKeyRings, PaidByPlace, UnreadableKey
 from bot.models.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from agent.providers.key_pool import KeyRing
 
 # Which model answers a person: the default model, those set for channels and people, and those chosen with /model.
 #
@@ -70,6 +74,8 @@ class ModelSwitch:
         self._checked = NO_FORMS
         self.rings = KeyRings(clock)
         """What is known of the keys, also for models of other kinds at the same services."""
+        self._places: dict[str, _ModelsOfPlace] = {}
+        self._replaced: list[_ModelsOfPlace] = []  # Turns that run may use them
         self._sized_until: dict[str, float] = {}
         self._opened: dict[str, ClosableProvider] = {}
         self._providers: dict[tuple[str, ...], Provider] = {}  # By the names of the model and its fallbacks
@@ -107,11 +113,16 @@ class ModelSwitch:
         """Whether the default model is the rehearsal."""
         return self._choice.endpoint is None
 
-    def learning_model(self) -> LearningModel:
-        """Return the model for learning and summaries."""
+    def learning_model(self, keys: KeysOfPlace = NO_KEYS) -> LearningModel:
+        """Return the model for learning and summaries. `keys`: of the place that it is about."""
         choice = self._learning[0] if self._learning else self._choice
         is_local = choice.endpoint is not None and choice.endpoint.is_local
-        return LearningModel(self._provider_of(choice), is_local, can_learn=choice.endpoint is not None)
+        provider = self._provider_of(choice, EVERY_MODEL, keys)
+        return LearningModel(provider, is_local, can_learn=choice.endpoint is not None)
+
+    def own_ring(self, choice: ModelChoice, keys: KeysOfPlace) -> "KeyRing | None":
+        """Return the place's own key for a model of another kind; None if the operator's keys are used there."""
+        return None if keys.of(choice.endpoint) is None else self._models_of(keys).rings.of(choice)
 
     @property
     def sentence(self) -> str:
@@ -153,15 +164,28 @@ class ModelSwitch:
         names = dict.fromkeys([self._choice.name, *(choice.name for choice in self._allowed)])
         return tuple(names) if self._allowed else ()
 
-    def provider_for(self, person: str, channel: str, chosen: str = "", place: PlaceModels = EVERY_MODEL) -> Provider:
-        """Return the provider for this person in this channel. `chosen`: their earlier choice, allowed or not.
+    def provider_for(
+        self,
+        person: str,
+        channel: str,
+        chosen: str = "",
+        place: PlaceModels = EVERY_MODEL,
+        keys: KeysOfPlace = NO_KEYS,
+    ) -> Provider:
+        """Return the provider for this person in this channel. `chosen`: their earlier choice, allowed or not. `keys`:
+        those that the channel has of its own.
 
         Raises Refused if no model may answer them there.
         """
-        return self._provider_of(self.choice_for(person, channel, chosen, place), place)
+        return self._provider_of(self.choice_for(person, channel, chosen, place), place, keys)
 
     async def sized_provider_for(
-        self, person: str, channel: str, chosen: str = "", place: PlaceModels = EVERY_MODEL
+        self,
+        person: str,
+        channel: str,
+        chosen: str = "",
+        place: PlaceModels = EVERY_MODEL,
+        keys: KeysOfPlace = NO_KEYS,
     ) -> Provider:
         """The same; a model at the operator's own server knows how large its context is, if the server says so, and one
         of a cloud, which has models of all sizes, if the table of prices does.
@@ -180,7 +204,7 @@ class ModelSwitch:
             if size is None:
                 self._sized_until[choice.name] = now + NO_SIZE_HOLDS_S
             provider.context_tokens = size or provider.context_tokens
-        return self._provider_of(choice, place)
+        return self._provider_of(choice, place, keys)
 
     def choice_for(self, person: str, channel: str, chosen: str = "", place: PlaceModels = EVERY_MODEL) -> ModelChoice:
         """Return the model for this person in this channel. Raises Refused if none may answer them there."""
@@ -217,6 +241,14 @@ class ModelSwitch:
         provider = self._opened.get(model) or self._open(named_choice(model, self._settings, "COGENCY_MODEL"))
         return await provider.forget_handles(handles) if isinstance(provider, KeepingProvider) else ()
 
+    async def forget_own_handles(self, model: str, handles: Sequence[str], keys: KeysOfPlace) -> Sequence[str]:
+        """The same, for handles that one of these keys stored."""
+        choice = named_choice(model, self._settings, "COGENCY_MODEL")
+        if keys.of(choice.endpoint) is None:
+            return handles
+        provider = self._open_with(choice, keys)
+        return await provider.forget_handles(handles) if isinstance(provider, KeepingProvider) else handles
+
     async def follow(self, checked: CheckedForms) -> None:
         """Use what checks of models found, from the next call of a model on. To be called before the first question."""
         self._checked = checked
@@ -231,20 +263,64 @@ class ModelSwitch:
         self._wrap, self._providers = wrap, {}
 
     async def aclose(self) -> None:
-        for provider in self._opened.values():
-            await provider.aclose()
+        own = (models.opened for models in (*self._places.values(), *self._replaced))
+        for opened in (self._opened, *own):
+            for provider in opened.values():
+                await provider.aclose()
 
-    def _provider_of(self, choice: ModelChoice, place: PlaceModels = EVERY_MODEL) -> Provider:
+    def _provider_of(
+        self, choice: ModelChoice, place: PlaceModels = EVERY_MODEL, keys: KeysOfPlace = NO_KEYS
+    ) -> Provider:
         """Return the model with its fallbacks. What is said in a channel goes to no model that is not allowed there,
-        even while the others are down.
+        even while the others are down. A model that a channel pays for is followed only by those that it pays for, too,
+        and by those that cost nothing: the operator does not pay in its place.
         """
         others = [other for other in self._fallbacks if other.name != choice.name and place.allows(other.name)]
+        if keys.of(choice.endpoint) is not None:
+            others = [other for other in others if keys.of(other.endpoint) is not None or is_free(other)]
         names = (choice.name, *(other.name for other in others))
-        if names not in self._providers:
-            providers = [self._open(candidate) for candidate in (choice, *others)]
-            provider: Provider = self._with_fallbacks(providers) if others else providers[0]
-            self._providers[names] = provider if self._wrap is None else self._wrap(provider)
-        return self._providers[names]
+        own = frozenset(each.name for each in (choice, *others) if keys.of(each.endpoint) is not None)
+        self._leave_earlier(keys)
+        providers = self._models_of(keys).providers if own else self._providers
+        if names not in providers:
+            opened = [self._open_with(candidate, keys) for candidate in (choice, *others)]
+            provider: Provider = self._with_fallbacks(opened) if others else opened[0]
+            provider = provider if self._wrap is None else self._wrap(provider)
+            providers[names] = PaidByPlace(provider, own) if own else provider
+        return providers[names]
+
+    def _models_of(self, keys: KeysOfPlace) -> "_ModelsOfPlace":
+        """Return what is open with exactly these keys."""
+        self._leave_earlier(keys)
+        if keys.place not in self._places:
+            self._places[keys.place] = _ModelsOfPlace(keys, OwnKeyRings(self._clock, keys))
+        return self._places[keys.place]
+
+    def _leave_earlier(self, keys: KeysOfPlace) -> None:
+        """Leave what is open with earlier keys of the place to the turns that use it."""
+        known = self._places.get(keys.place)
+        if known is not None and known.keys != keys:
+            self._replaced.append(self._places.pop(keys.place))
+
+    def _open_with(self, choice: ModelChoice, keys: KeysOfPlace) -> ClosableProvider:
+        """Open a model with the place's own key, if it has one for the service; nothing is shared with other places."""
+        own = keys.of(choice.endpoint)
+        if own is None or choice.endpoint is None:
+            return self._open(choice)
+        if own.key is None:
+            return UnreadableKey(choice.name, choice.endpoint.label)
+        models = self._models_of(keys)
+        if choice.name not in models.opened:
+            endpoint = replace(choice.endpoint, key_setting=models_texts.OWN_KEY)  # in errors
+            models.opened[choice.name] = open_model(
+                replace(choice, endpoint=endpoint, key=own.key),
+                self._settings,
+                clock=self._clock,
+                chance=self._chance,
+                checked=self._checked,
+                rings=models.rings,
+            )
+        return models.opened[choice.name]
 
     def _with_fallbacks(self, providers: Sequence[Provider]) -> Provider:
         from agent.providers.fallback import FallbackProvider  # noqa: PLC0415 -- see the module's docstring
@@ -268,6 +344,21 @@ class ModelSwitch:
 
     def _choices_by_id(self, setting: str, entries: Iterable[tuple[str, str]]) -> dict[str, ModelChoice]:
         return {id_: named_choice(name, self._settings, setting) for id_, name in entries}
+
+
+class _ModelsOfPlace:
+    """What is open with one place's own keys. `providers`: by the names of the model and its fallbacks."""
+
+    def __init__(self, keys: KeysOfPlace, rings: OwnKeyRings) -> None:
+        self.keys = keys
+        self.rings = rings
+        self.opened: dict[str, ClosableProvider] = {}
+        self.providers: dict[tuple[str, ...], Provider] = {}
+
+
+def is_free(choice: ModelChoice) -> bool:
+    """Return whether no service is paid for this model."""
+    return choice.endpoint is None or choice.endpoint.is_self_hosted
 
 
 def check_allowed(switch: ModelSwitch, name: str) -> None:

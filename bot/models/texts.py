@@ -27,6 +27,40 @@ NO_MODEL_LEFT = (
 MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 
 
+# The keys of channels
+
+OWN_KEY = "the channel's own key"  # In place of a setting, in errors for operators
+OWN_KEYS_HEADING = "**This channel's own API keys.** Questions in this channel are billed to them:"
+NO_OWN_KEYS_YET = (
+    "This channel has no API keys of its own. Questions here are billed to my operator. A manager of the channel can "
+    "add a key for a service; this channel's questions to its models are then billed to that key."
+)
+OWN_KEY_LINE = "- **{label}**{end}, added on {day}{state}"
+OWN_KEY_IS_REFUSED = ". **The service has not accepted it since {time}.** Replace or remove it"
+OWN_KEYS_UNUSED = "My operator has turned channels' own keys off, so these keys are not used."
+OWN_KEYS_OF_MANAGERS = "Only managers of this channel and my operators can change its keys."
+NO_OWN_KEYS = "My operator has not turned on channels' own API keys."
+OWN_KEYS_OFF = "Set COGENCY_CHANNEL_KEYS=on first. Without it, channels' own keys are not used."
+NO_OWN_KEY_OF_SERVICE = "No model of that service is in use here, so a key would have no effect."
+NO_OWN_KEYS_HERE = "This is not a channel. Use `/keys` in the channel that the keys are for."
+OWN_KEYS_USAGE = (
+    "Use `/keys` to see this channel's keys and to add one with the button, or `/keys remove openai`. Do not write a "
+    "key after the command or in a message. If you did, revoke that key at its service, and create another."
+)
+OWN_KEY_SAVED = "I saved the key for {label} ({end}). From the next question on, it is used in this channel."
+OWN_KEY_REMOVED = "I removed this channel's key for {label}. From the next question on, my operator's key is used."
+OWN_KEY_MISSING = "This channel has no key of its own for {label}."
+REMOVE_OWN_KEY = "Remove {label} key"
+REMOVE_OWN_KEY_SURE = "Questions in this channel are then billed to my operator's key."
+OWN_KEY_WRONG = "{label} does not accept this key, so I did not save it. Copy it again, or create another."
+OWN_KEY_UNCHECKED = "I could not check the key, because {label} did not answer, so I did not save it. Try again soon."
+NOT_AN_OWN_KEY = "That is not an API key: it must be one key, without spaces or quotation marks. I did not save it."
+OWN_KEYS_NEED_SEALING = (
+    "COGENCY_CHANNEL_KEYS needs COGENCY_ACCOUNT_KEY, which encrypts channels' API keys. Set it to 32 random bytes as "
+    "base64, from `openssl rand -base64 32`."
+)
+
+
 CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
     "This check of {name} asks {questions} questions and uses about {tokens:,} tokens{dollars}. `cogency usage` "

@@ -16,6 +16,7 @@ from bot.app.storage_settings import database_url
 from bot.chat.exit_codes import Exit
 from bot.chat.output import complain, write_out
 from bot.evals import texts as eval_texts
+from bot.models.place_keys import VENDORS
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import SlackFeature
 from bot.platforms.slack.settings import parse_command_prefix, slack_app
@@ -71,6 +72,9 @@ class Subcommand(StrEnum):
     PLUGINS_LIST = "list"
     PLUGINS_CHECK = "check"
     PLUGINS_REMOVE = "remove"
+    KEYS_SET = "keys set"
+    KEYS_LIST = "keys list"
+    KEYS_REMOVE = "keys remove"
     TOKEN_CREATE = "token create"
     TOKEN_LIST = "token list"
     TOKEN_REVOKE = "token revoke"
@@ -127,6 +131,7 @@ def parser() -> argparse.ArgumentParser:
         "place",
     )
     _add_plugins(_Commands(commands.group("plugins", "manage plug-ins: folders with skills and tool servers")))
+    _add_keys(_Commands(commands.group("keys", "list, set and remove the API keys that channels have of their own")))
     _add_tokens(_Commands(commands.group("token", "create, list and revoke the tokens of programs that ask the bot")))
     _add_feedback(_Commands(commands.group("feedback", "export what people shared about answers, and count ratings")))
     _add_webhooks(_Commands(commands.group("webhooks", "list failed outgoing webhooks, and try them again")))
@@ -542,6 +547,19 @@ def _add_hooks(commands: _Commands) -> None:
     test.add_argument("file", type=Path, nargs="?", metavar="FILE", help=setup_texts.HOOKS_FILE_SAYS)
     test.add_argument("--send", action="store_true", help="also deliver it to the running bot, signed")
     rotate.add_argument("--finish", action="store_true", help="remove the old secret")
+
+
+def _add_keys(commands: _Commands) -> None:
+    set_ = commands.add(Subcommand.KEYS_SET, "set a channel's key for a service of models", setup_texts.KEYS_SET_SAYS)
+    list_ = commands.add(
+        Subcommand.KEYS_LIST, "list channels' keys by their last four characters", setup_texts.WORKS_BESIDE
+    )
+    remove = commands.add(Subcommand.KEYS_REMOVE, "remove a channel's key", setup_texts.WORKS_BESIDE)
+    for command in (set_, remove):
+        command.add_argument("place", metavar="PLACE", help="the ID of the channel, from `cogency place find`")
+        command.add_argument("vendor", choices=VENDORS, metavar="SERVICE", help=f"the service: {', '.join(VENDORS)}")
+        command.add_argument("--operator", metavar="NAME", help=setup_texts.OPERATOR_NAME_SAYS)
+    list_.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
 
 
 def _add_tokens(commands: _Commands) -> None:

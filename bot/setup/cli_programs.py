@@ -1,4 +1,4 @@
-"""`cogency token`, `hooks` and `webhooks`: how other programs reach the bot, and it them."""
+"""`cogency token`, `keys`, `hooks` and `webhooks`: how other programs reach the bot, and it them."""
 
 import getpass
 import os
@@ -15,6 +15,8 @@ from bot.chat.output import complain, write_out
 from bot.setup import texts as setup_texts
 from bot.setup.arguments import Do, Subcommand
 from bot.setup.local_user import account_name
+
+MAX_LINE = 2_000  # A key is shorter
 
 
 async def _token_create(
@@ -56,6 +58,32 @@ async def _token_revoke(settings: Settings, *, named: str, operator: str | None)
 
     by = Operator(operator or account_name(), account_name())
     write_out(sys.stdout, f"{await revoke_token(settings, named, by)}\n")
+    return Exit.OK
+
+
+async def _keys_set(settings: Settings, *, place: str, vendor: str, operator: str | None) -> Exit:
+    from bot.app.subject_requests import Operator  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator_keys import set_key  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    key = (getpass.getpass(setup_texts.KEY_ASKS) if sys.stdin.isatty() else sys.stdin.readline(MAX_LINE)).strip()
+    by = Operator(operator or account_name(), account_name())
+    write_out(sys.stdout, f"{await set_key(settings, place, vendor, key, by)}\n")
+    return Exit.OK
+
+
+async def _keys_list(settings: Settings, *, as_json: bool) -> Exit:
+    from bot.setup.operator_keys import key_list  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    write_out(sys.stdout, f"{await key_list(settings, as_json=as_json)}\n")
+    return Exit.OK
+
+
+async def _keys_remove(settings: Settings, *, place: str, vendor: str, operator: str | None) -> Exit:
+    from bot.app.subject_requests import Operator  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator_keys import remove_key  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    by = Operator(operator or account_name(), account_name())
+    write_out(sys.stdout, f"{await remove_key(settings, place, vendor, by)}\n")
     return Exit.OK
 
 
@@ -121,6 +149,9 @@ async def _webhooks_retry(settings: Settings, *, name: str, number: int | None) 
 
 
 COMMANDS: Mapping[Subcommand, Do] = {
+    Subcommand.KEYS_SET: _keys_set,
+    Subcommand.KEYS_LIST: _keys_list,
+    Subcommand.KEYS_REMOVE: _keys_remove,
     Subcommand.TOKEN_CREATE: _token_create,
     Subcommand.TOKEN_LIST: _token_list,
     Subcommand.TOKEN_REVOKE: _token_revoke,

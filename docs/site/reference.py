@@ -446,6 +446,14 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Accounts, sessions and processes": {
         "tool_account": Stored("encrypted tokens of people who signed in to tool servers", "until they sign out"),
+        "place_key": Stored(
+            "the encrypted API keys that channels' managers entered with `/keys`, with their last four characters, when "
+            "they were entered, and since when the service refuses them",
+            "until a manager or you remove the key, the channel is deleted, or its workspace or server has removed the "
+            "bot",
+            Fate.STAYS,
+            "It belongs to the channel, and does not contain who entered it",
+        ),
         "api_token": Stored(
             "hashes of the tokens and refresh tokens of programs that ask the bot, with each token's name, person or "
             "place, scopes, budget and times",

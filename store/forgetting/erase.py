@@ -40,6 +40,7 @@ from store.json_columns import NamedInProgress, json_text, read_pages, strings_i
 from store.memory import fact_store, participants
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
+from store.place_keys import place_key
 from store.polls import poll, poll_vote
 from store.preferences import preference
 from store.replies import feedback, page, verdict
@@ -334,6 +335,8 @@ def erase_by_plan(
         counts["schedules"] = schedules
     if tokens := connection.execute(delete(api_token).where(selection.tokens_of(plan))).rowcount:
         counts["tokens"] = tokens
+    if keys := connection.execute(delete(place_key).where(selection.place_keys_of(plan))).rowcount:
+        counts["model_keys"] = keys
     _drop_people(connection, plan, counts, erased_ids, now, complete=doomed.complete)
     if isinstance(plan, plans.Everything) and any(counts.values()):
         hashes |= {_keep_person(connection, plan.person, erased_ids, now)}

@@ -30,6 +30,7 @@ from store.json_lists import ids_in, texts_in
 from store.memory import fact_store, participants
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import message, person
+from store.place_keys import place_key
 from store.preferences import preference
 from store.schedule_table import schedule
 from store.search import index, passages
@@ -269,6 +270,8 @@ def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool
         return True
     if connection.execute(select(api_token.c.id).where(tokens_of(plan)).limit(1)).first() is not None:
         return True
+    if connection.execute(select(place_key.c.id).where(place_keys_of(plan)).limit(1)).first() is not None:
+        return True
     if not isinstance(plan, plans.Gone):
         return False
     removed = installation.c.source.in_(sorted(plan.sources)), installation.c.removed.is_not(None)
@@ -314,6 +317,19 @@ def tokens_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
                 api_token.c.source.in_(sorted(sources)),
                 api_token.c.audience.in_(sorted(audiences)),
                 and_(in_channels_, api_token.c.channel != ""),
+            )
+        case _:
+            return false()
+
+
+def place_keys_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
+    """The condition for the keys of channels that are erased with the plan: with their place."""
+    match plan:
+        case plans.Gone(_, channels, audiences, sources, within):
+            return or_(
+                place_key.c.source.in_(sorted(sources)),
+                place_key.c.audience.in_(sorted(audiences)),
+                and_(place_key.c.source == within, place_key.c.channel.in_(sorted(channels))),
             )
         case _:
             return false()

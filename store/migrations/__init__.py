@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # The database version of each release of the program.
-RELEASES: Final[Mapping[str, str]] = {"0.1.0": "r0050"}
+RELEASES: Final[Mapping[str, str]] = {"0.1.0": "r0051"}
 
 
 # The key in `meta` of the database's version and the oldest version whose program works on it: "r0021:r0019".

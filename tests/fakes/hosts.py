@@ -21,6 +21,7 @@ from agent.ports.ledger import Ledger
 from agent.ports.memory import Facts, Profiles
 from agent.ports.model import Provider
 from agent.ports.operator_sessions import OperatorSessions
+from agent.ports.place_keys import PlaceKeys
 from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
 from agent.ports.saved_files import SavedFilesOfPeople
@@ -85,6 +86,7 @@ from bot.memory.policies import PolicyService
 from bot.memory.service import MemoryService
 from bot.models import feature as model_feature
 from bot.models.choice import ModelChoice
+from bot.models.place_keys import PlaceKeyService
 from bot.models.service import ModelService
 from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
@@ -119,6 +121,8 @@ class Stored(Protocol):
     def acts(self) -> Acts: ...
     @property
     def api_tokens(self) -> ApiTokens: ...
+    @property
+    def place_keys(self) -> PlaceKeys: ...
     @property
     def webhook_events(self) -> WebhookEvents: ...
     @property
@@ -253,6 +257,7 @@ def host_on(
     gate: BudgetGate | None = None,
     alerts: str = "",
     handoff_people: Entries = frozenset(),
+    keys: PlaceKeyService | None = None,
 ) -> ServedHost:
     """`model`: selects the overheard messages to answer; None: no message is answered, as with a rehearsal. `models`:
     None is one model that users cannot choose.
@@ -375,7 +380,10 @@ def host_on(
         *handoff_feature.bound_commands(handoff),
         *knowledge_feature.bound_commands(knowledge),
         *memory.bound_commands(memories, PolicyService(store.facts, clock, audiences, operates)),
-        *model_feature.bound_commands(model_service),
+        *model_feature.bound_commands(
+            model_service,
+            keys or PlaceKeyService(store=store.place_keys, audit=store.audit, settings=ModelSettings(), clock=clock),
+        ),
         *operator_feature.bound_commands(OperatorService(links, operates, health)),
         *schedule_feature.bound_commands(schedules),
         *tool_feature.bound_commands(tools),

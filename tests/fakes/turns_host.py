@@ -39,6 +39,7 @@ from bot.forums.notes import SolvedNote
 from bot.handoff import feature as handoff_feature
 from bot.handoff.ask_a_human import handoff_tools
 from bot.memory.notices import WithheldNotice
+from bot.models.place_keys import PlaceKeyService
 from bot.python.chart_tool import ChartTool
 from bot.python.conversation_files import ConversationFiles
 from bot.python.engine import PythonEngine, RunLimits
@@ -92,6 +93,7 @@ def turns_host(
     acts: ActSettings | None = None,
     explains: bool = False,
     handoff_people: Entries = frozenset(),
+    keys: PlaceKeyService | None = None,
 ) -> ServedHost:
     """Return a host in a simulated process of its own, on a store that may be shared or taken over. Answer with
     `host.turns.serving()`.
@@ -185,4 +187,5 @@ def turns_host(
         gate=gate,
         alerts=alerts,
         handoff_people=handoff_people,
+        keys=keys,
     )

@@ -13,10 +13,11 @@ from sqlalchemy import Connection, select
 
 from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.jobs import INDEXING
-from agent.memory.audience import WIDE, PersonAudience, label
+from agent.memory.audience import WIDE, PersonAudience, TeamAudience, label
 from agent.memory.documents import DocumentPage, DocumentQuery, NewDocument, passages_of
 from agent.memory.forgetting_plans import CONNECTED, Deleted, Everything
 from agent.ports.api_tokens import NewApiToken
+from agent.ports.place_keys import StoredPlaceKey
 from agent.ports.saved_files import FileChanges, FileSource
 from bot.chat.access.connected_accounts import ConnectedAccounts
 from store.backup import MADE, backup, copy, digest, look_into, new_file, restore
@@ -34,6 +35,7 @@ from tests.store.processes import line, pieces_in_files, running
 HERS = label(PersonAudience("ann"))
 LATER = START + timedelta(days=1)
 TOKEN = NewApiToken("", "", "ann", PersonAudience("ann"), "test", "", frozenset(), START, None)
+CHANNELS_KEY = StoredPlaceKey("slack:T1", "C1", TeamAudience("slack:T1"), "openai", b"sealed", "…wxyz", "mark", START)
 
 
 @asynccontextmanager
@@ -160,9 +162,12 @@ async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
         for one, other in (("ann", "ann2"), ("ann2", "ann"), ("ann", "ann3"), ("ann3", "ann")):
             await store.preferences.set(one, f"{CONNECTED} {other}", "then")
         tokens = [await store.api_tokens.add(replace(TOKEN, hash=name, name=name), 5) for name in ("lost", "kept")]
+        for name in ("lost", "kept"):
+            await store.place_keys.put(replace(CHANNELS_KEY, vendor=name, mark=name))
     await backup(url, file, START)
     async with opened(url) as store:
         await store.api_tokens.revoke([token.id for token in tokens[:1] if token])
+        assert await store.place_keys.drop("slack:T1", "C1", "lost")
         await ConnectedAccounts(store.preferences).separate("ann", "ann3")
         await answered(store, said("my hat is grey", number=51), "Noted.")
         await forget(store, "bob")
@@ -177,6 +182,7 @@ async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
         assert len(await texts_found(store, "boat")) == 4
         assert (await store.ledger.accept(said("my hat is grey", number=51))).duplicate
         assert [token.definition.name for token in await store.api_tokens.all(5)] == ["kept"]
+        assert [key.vendor for key in await store.place_keys.all(5)] == ["kept"]
     if engine == "sqlite":
         assert await pieces_in_files(tmp_path / "data", ["number 2 is blue", "bob likes tea", "herring"]) == 0
     assert (await restore(file, f"sqlite:///{tmp_path / 'new' / 'db'}", LATER)).knows is False

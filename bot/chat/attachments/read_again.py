@@ -104,7 +104,7 @@ class ReadAgainTool:
         chosen = _chosen_file(await self._find(candidates, name, context), args)
         message, file = chosen.message, chosen.file
         content = await self.reader.piece(
-            file, chosen.source, context.person.id, _number(args, "page"), _number(args, "from")
+            file, chosen.source, context.person.id, _number(args, "page"), _number(args, "from"), context.channel
         )
         audience = audience_of(message.audience)
         if isinstance(content, Image):

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from agent.errors import ProviderError
-from agent.incoming import Attachment, Incoming, Quoted
+from agent.incoming import Attachment, Incoming, Quoted, person_source
 from agent.memory.documents import MAX_CHARS, DocumentPage
 from agent.messages import Image, ModelCall, estimate_tokens
-from agent.ports.transcription import Transcriber
+from agent.ports.transcription import PlacedTranscriber, Transcriber
 from agent.stored_messages import AttachedMessage
 from bot.chat.attachments import kinds
 from bot.chat.attachments.kinds import (
@@ -145,6 +145,8 @@ class _ReadRequest:
     """The first page to read."""
     is_whole: bool = False
     """Whether a text is read as a whole, and not only its beginning."""
+    channel: str = ""
+    """Where it is read."""
 
 
 class AttachmentReader:
@@ -172,7 +174,7 @@ class AttachmentReader:
     async def read(self, incoming: Incoming) -> Attached:
         """Read the files of a message, as far as they can be read."""
         files, contents = incoming.files[:MAX_LISTED], list[_Content]()
-        request = _ReadRequest(incoming.source, incoming.person.id, ReadSeconds())
+        request = _ReadRequest(incoming.source, incoming.person.id, ReadSeconds(), channel=incoming.channel)
         slots = {True: MAX_PICTURES, False: MAX_FILES}
         try:
             async with asyncio.timeout(self._read_s):
@@ -207,11 +209,14 @@ class AttachmentReader:
             spoken="\n\n".join(transcripts),
         )
 
-    async def piece(self, file: Attachment, source: str, person: str, page: int, start: int) -> Image | str:
+    async def piece(
+        self, file: Attachment, source: str, person: str, page: int, start: int, channel: str = ""
+    ) -> Image | str:
         """Return a piece of a file of an earlier message, or a sentence if there is none. The text starts at a PDF's
         page `page`, the piece at its character `start` (counted from 1); the piece says where the next one starts.
+        `channel`: where it is read.
         """
-        request = _ReadRequest(source, person, ReadSeconds(), page, is_whole=True)
+        request = _ReadRequest(source, person, ReadSeconds(), page, is_whole=True, channel=channel)
         try:
             async with asyncio.timeout(self._read_s):
                 content = await self._read_file(file, request)
@@ -257,7 +262,7 @@ class AttachmentReader:
             case FileKind.HTML:
                 return await self._html(file, data, request)
             case FileKind.SOUND:
-                return await self._transcribe(file, data, request.person)
+                return await self._transcribe(file, data, request)
             case FileKind.OTHER:
                 return _Unread(kinds.WRONG_KIND)
             case _:
@@ -350,16 +355,19 @@ class AttachmentReader:
         read = await self._document(ReadAs.HTML, source.words.encode(), request)
         return _Text(read.words, source.note) if isinstance(read, _Text) else source
 
-    async def _transcribe(self, file: Attachment, data: bytes, person: str) -> _Content:
-        if self._transcriber is None:
+    async def _transcribe(self, file: Attachment, data: bytes, request: _ReadRequest) -> _Content:
+        transcriber = self._transcriber
+        if transcriber is None:
             return _Unread(kinds.UNHEARD)
         try:
-            transcript = await self._transcriber.transcribe(data, kinds.shown_note(file.name), file.media_type)
+            if isinstance(transcriber, PlacedTranscriber):
+                transcriber = await transcriber.at(person_source(request.person), request.channel)
+            transcript = await transcriber.transcribe(data, kinds.shown_note(file.name), file.media_type)
         except ProviderError as error:
             log.warning("a voice message could not be transcribed: %s", error)
             return _Unread(kinds.NOT_UNDERSTOOD)
         if self._charge is not None:
-            await self._charge(person, [transcript.call])
+            await self._charge(request.person, [transcript.call])
         words = transcript.text.strip()
         return _Text(words) if words else _Unread(kinds.SILENT)
 

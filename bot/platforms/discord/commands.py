@@ -172,12 +172,12 @@ class CommandHandler:
             return
         filled = panels.filled_in(interaction, form)
         if mistakes := form.mistakes(filled):
-            self._invalid_input[press.id] = filled
+            self._invalid_input[press.id] = form.without_secrets(filled)
             await interactions.respond_alone(interaction, *panels.mistakes_panel(form, press, filled, mistakes))
             return
         self._invalid_input.pop(press.id, None)
         await interactions.acknowledge_window(interaction)
-        words, options = form.spelled(press.words, filled), form.ticked(filled)
+        words, options = form.spelled(press.words, filled), form.options(filled)
         await self._answer(command, self._call(interaction, words, options))
 
     async def _open(self, interaction: Interaction, press: ButtonPress, command: BoundCommand, form: PanelForm) -> None:

@@ -182,10 +182,10 @@ def _value(component: Mapping[str, Any]) -> str:
 def _component(field: FormField, current: str) -> Component:
     required, min_values = not field.optional, 0 if field.optional else 1
     match field.kind:
-        case FieldKind.LINE | FieldKind.LINES:
+        case FieldKind.LINE | FieldKind.LINES | FieldKind.SECRET:
             return discord.ui.TextInput[discord.ui.Modal](
                 custom_id=field.name,
-                style=discord.TextStyle.short if field.kind is FieldKind.LINE else discord.TextStyle.paragraph,
+                style=discord.TextStyle.paragraph if field.kind is FieldKind.LINES else discord.TextStyle.short,
                 default=current or None,
                 required=required,
                 max_length=field.max_chars or MAX_LINE_CHARS,

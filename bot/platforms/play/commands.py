@@ -343,7 +343,7 @@ async def _form(
     values = {field.name: filled.get(field.name, "").strip() for field in form.fields}
     if mistakes := form.mistakes(values):
         return {"mistakes": dict(mistakes)}
-    submitted = _call(caller, form.spelled(button.words, values), form.ticked(values))
+    submitted = _call(caller, form.spelled(button.words, values), form.options(values))
     await _answer(caller, PlayAnswer(caller, command, message=message.id), command, submitted)
     return None
 

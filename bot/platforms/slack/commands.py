@@ -211,7 +211,7 @@ class PersonalCommands:
         await self._check_command(sent.command, sent.to)
         caller = replace(self._caller(sent.to, sent.thread), in_form=True, elsewhere=sent.elsewhere)
         words = sent.form.spelled(sent.words, sent.filled)
-        show, ticked = partial(self._replace, sent.to, sent.command, words, sent.thread), sent.form.ticked(sent.filled)
+        show, ticked = partial(self._replace, sent.to, sent.command, words, sent.thread), sent.form.options(sent.filled)
         show_progress = _show_progress(partial(show, passing=True))
         await show(await self._panel(sent.command, caller, words, ticked, show=show_progress))
 

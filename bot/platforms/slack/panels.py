@@ -196,7 +196,7 @@ def _field(form_field: FormField, before: str) -> Json:
 
 def _element(form_field: FormField, before: str) -> dict[str, Json]:
     match form_field.kind:
-        case FieldKind.LINE | FieldKind.LINES:
+        case FieldKind.LINE | FieldKind.LINES | FieldKind.SECRET:
             return block_kit.line(
                 initial=before, multiline=form_field.kind is FieldKind.LINES, limit=form_field.max_chars
             )
@@ -235,7 +235,7 @@ def _picks(form_field: FormField, before: Collection[str]) -> dict[str, Json]:
 
 def _filled(view: JsonObject, form_field: FormField, me: SlackBot) -> str:
     match form_field.kind:
-        case FieldKind.LINE | FieldKind.LINES:
+        case FieldKind.LINE | FieldKind.LINES | FieldKind.SECRET:
             return block_kit.text_input(view, form_field.name)
         case FieldKind.PERSON:
             user = block_kit.selected_option(view, form_field.name)

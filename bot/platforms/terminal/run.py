@@ -279,7 +279,7 @@ class _Chat:
         if action.form is None:
             return await self._run(command, action.words, pressed=True)
         form = await command.build_form(action.form, self._call(action.words, pressed=True))
-        words, ticked = form.spelled(action.words, chosen.filled), form.ticked(chosen.filled)
+        words, ticked = form.spelled(action.words, chosen.filled), form.options(chosen.filled)
         return await self._run(command, words, options=ticked)
 
     async def _fill_in_form(self, command: BoundCommand, action: PanelAction) -> Filled | None:

@@ -30,7 +30,7 @@ MONTH = timedelta(days=30)
 ANN, CHANNEL = "slack:T1:U1", "slack:T1:C1"
 
 
-async def _settings(folder: Path) -> Settings:
+async def bot_settings(folder: Path) -> Settings:
     """Of a bot whose database knows Ann, and a private channel in which she wrote."""
     url = await new_database(folder / "bot.db")
     store = await open_store(url)
@@ -49,7 +49,7 @@ async def _create(settings: Settings, acts_as: str, place: str | None = None, na
 
 
 async def test_an_operator_creates_lists_and_revokes_tokens_and_the_audit_says_so(tmp_path: Path) -> None:
-    settings = await _settings(tmp_path)
+    settings = await bot_settings(tmp_path)
     hers, service = await _create(settings, ANN, name="ide"), await _create(settings, "service", CHANNEL)
     listed = await token_list(settings, as_json=False)
     assert [line.split(", ")[0] for line in listed.splitlines()] == ["1 ide", "2 ci"]
@@ -87,7 +87,7 @@ async def test_an_operator_creates_lists_and_revokes_tokens_and_the_audit_says_s
 async def test_a_token_for_nobody_or_nowhere_is_refused_with_what_to_do(
     tmp_path: Path, acts_as: str, place: str | None, said: str
 ) -> None:
-    settings = await _settings(tmp_path)
+    settings = await bot_settings(tmp_path)
     with pytest.raises(Refused, match=said):
         await _create(settings, acts_as, place)
     assert "no tokens" in await token_list(settings, as_json=False)

@@ -20,6 +20,8 @@ function input(field, id) {
     }
     case "BOX":
       return made("input", { ...common, maxlength: null, required: false, type: "checkbox", value: "yes", checked: Boolean(field.value) });
+    case "SECRET":
+      return made("input", { ...common, type: "password", autocomplete: "off" });
     default:
       return made("input", { ...common, value: field.value });
   }
