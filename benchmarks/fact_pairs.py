@@ -95,7 +95,8 @@ A road is a way into memory, taken with the product's own parts and a store in m
 
 `pairs_precision_…`: of the superseded older statements, those that had to be. `pairs_recall_…`: of those that had to
 be, the superseded ones. `pairs_marked_sentence`: of those that had to be, the share that the model is shown as possibly
-outdated, or not shown any more. `pairs_marked_harmless`: the share of the others that are shown so.
+outdated, or not shown any more; `pairs_marked_key`: the same on the road `key`. `pairs_marked_harmless`: of the others,
+the share that is shown so on the road `sentence`.
 """
 
 import asyncio
@@ -444,8 +445,8 @@ def rates(taken: Mapping[str, Sequence[Taken]]) -> dict[str, float]:
 def measured(taken: Mapping[str, Sequence[Taken]]) -> dict[str, float]:
     """Return precision and recall of each road, and what is marked, in percent."""
     metrics = rates(taken)
-    for name, must in (("sentence", True), ("harmless", False)):
-        some = [one for one in taken["sentence"] if one.pair.must_supersede is must]
+    for name, road, must in (("sentence", "sentence", True), ("key", "key", True), ("harmless", "sentence", False)):
+        some = [one for one in taken[road] if one.pair.must_supersede is must]
         metrics[f"pairs_marked_{name}"] = 100 * sum(one.superseded or one.marked for one in some) / max(len(some), 1)
     return metrics
 

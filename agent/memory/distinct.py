@@ -1,8 +1,8 @@
 """Proves that two statements are about two things, whatever a model says of them. Pure.
 
-Such a proof outweighs one key, the model's number, and its answer when it is asked about the two alone
-(`agent.memory.judging`). So it rests on what the newer statement says outright, and never on a word of change that it
-lacks:
+Such a proof outweighs one key, the model's number, and its answer when it is asked about the two alone: nothing is
+replaced, though what has one key is still marked (`agent.memory.judging`). So it rests on what the newer statement says
+outright, and never on a word of change that it lacks:
 
     another owner     "Leo's manager", "my sister's rent", where the older one names no such person
     another one       "invoice 1002", "room B", "the rent of the studio is 700" beside "the rent of the shop is 900"
@@ -14,7 +14,7 @@ That two sentences share few words proves nothing: most changes are told in othe
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final
 
 from agent.memory import cues, lexicon
@@ -24,6 +24,7 @@ from agent.memory.restating import VERB_OF_CHANGE, tells_when_first
 from agent.memory.statements import READ_CHARS, WORD, Token, is_function, stem
 from agent.memory.told import Told
 
+_PERSONS: Final = frozenset({"i", "we", "you", "he", "she", "they"})
 PASSIVE_WORDS: Final = 3  # Behind "was", in which a participle makes a passive: "was just recently moved"
 MAX_PLACES: Final = 8  # Of a word in a sentence, that are looked at
 WORD_CHARS: Final = 60  # Of the text behind a place, in which the next words are looked for
@@ -125,7 +126,19 @@ def is_of_one_of_several(pair: Pair) -> bool:
 
 
 def is_of_an_earlier_state(pair: Pair) -> bool:
-    return was_so(pair.newer) and not was_so(pair.older)
+    return (was_so(pair.newer) and not was_so(pair.older)) or _puts_the_verb_in_the_past(pair)
+
+
+def _puts_the_verb_in_the_past(pair: Pair) -> bool:
+    """Return whether an English newer one says in the past what the older one says in the present, and nothing of a
+    change: "I report to Ann", "I reported to Ben in 2019".
+    """
+    if has_any(pair.newer.said, (*cues.CHANGES, cues.GIVEN, cues.JUST, cues.PERFECT, cues.MISTAKEN)):
+        return False
+    now = {word.raw.removesuffix("s") for word in pair.older.clause if word.raw and not word.kind}
+    then = {f"{verb.removesuffix('e')}ed" for verb in now}
+    said = WORD.findall(lexicon.folded(pair.newer.text[:READ_CHARS]))
+    return any(word in then and before in _PERSONS for before, word in pairwise(said))
 
 
 def was_so(side: Side) -> bool:

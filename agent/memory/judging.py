@@ -13,7 +13,9 @@ Rules
   If they may be about the same, the older one may be outdated: both are kept, shown so, and a model is asked about the
   two alone. One hint is enough for that: one key, a number, or a word that both have. A replaced statement is lost, and
   a marked one is not.
-  Neither a mark nor the model's answer outweighs what proves that there are two things (`agent.memory.distinct`).
+  Two keys that tell two things apart (`agent.memory.keys`) replace nothing, whatever is said and named.
+  What has one key, or what the model names, is marked at least, unless it only adds. A common word alone marks nothing
+  where it is proven that there are two things (`agent.memory.distinct`); nor does the model's answer replace it there.
   What was said in one message was meant together: nothing in it replaces the rest of it.
   Where no message is known, two bare values under one key are taken at their word.
   Two long statements are not compared, as the time would grow with the product of their words: both are kept, and a
@@ -24,11 +26,12 @@ from enum import Enum, auto
 from typing import Final
 
 from agent.memory import cues, lexicon
-from agent.memory.alignment import alike, all_in, content_of, has_any, is_in
+from agent.memory.alignment import alike, all_in, clauses_of, content_of, has_any, is_in, negates
 from agent.memory.attributes import differs_in_one_place, gives_another_value, succeeds
 from agent.memory.comparison import compared, may_be_about_the_same
 from agent.memory.distinct import are_two_things
 from agent.memory.facts import plain_key, same_key
+from agent.memory.keys import tell_apart
 from agent.memory.supersession import contradicts, different_subjects
 from agent.memory.told import Told, has_cue
 
@@ -46,17 +49,20 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     is_same = older.value.strip().casefold() == newer.value.strip().casefold()
     if is_same and plain_key(older.key) == plain_key(newer.key):
         return Verdict.STANDS_BESIDE
+    is_said = named or same_key(older.key, newer.key)  # That they are about one thing
     if _are_long(older, newer):
-        may_be = named or (bool(newer.key) and same_key(older.key, newer.key))
-        return Verdict.MAY_OUTDATE if may_be and not has_cue(newer, cues.ADDS) else Verdict.STANDS_BESIDE
-    if not _is_question(newer) and succeeds(older, newer):
+        return Verdict.MAY_OUTDATE if is_said and not has_cue(newer, cues.ADDS) else Verdict.STANDS_BESIDE
+    may_be_one = not tell_apart(older.key, newer.key)
+    if may_be_one and not _is_question(newer) and succeeds(older, newer):
         return Verdict.REPLACES
     if has_cue(newer, cues.ADDS):
-        return Verdict.STANDS_BESIDE
+        return Verdict.MAY_OUTDATE if is_said and not _only_adds(older, newer) else Verdict.STANDS_BESIDE
     # "Perhaps Ann is the lead" replaces nothing; it may only cast doubt, below.
-    if not _is_unsure(newer, older) and _replaces(older, newer, named=named):
+    if may_be_one and not _is_unsure(newer, older) and _replaces(older, newer, named=named):
         return Verdict.REPLACES
-    may_be = named or _related(older.key, newer.key) or may_be_about_the_same(older, newer)
+    if is_said:
+        return Verdict.MAY_OUTDATE
+    may_be = _related(older.key, newer.key) or may_be_about_the_same(older, newer)
     return Verdict.MAY_OUTDATE if may_be and not are_two_things(older, newer) else Verdict.STANDS_BESIDE
 
 
@@ -69,6 +75,18 @@ def may_replace(older: Told, newer: Told) -> bool:
     if _are_in_one_sentence(older, newer) or _are_long(older, newer):
         return False
     return not (_supposes(older, newer) or are_two_things(older, newer))
+
+
+def _only_adds(older: Told, newer: Told) -> bool:
+    """Return whether what adds something says nothing else that could outdate the older one: no other value of its
+    kind, no change or denial, and nothing in a clause of its own: not "we bought three more, that makes five hens now".
+    """
+    pair = compared(older, newer)
+    changes = pair.clash or pair.ends_older or has_any(newer.sentence, (*cues.CHANGES, cues.MISTAKEN))
+    if changes or negates(newer.sentence):
+        return False
+    adding = [clause for clause in clauses_of(newer.sentence) if has_any(clause, cues.ADDS) and content_of(clause)]
+    return has_any(pair.newer.text, cues.ADDS) or not adding
 
 
 def _are_long(older: Told, newer: Told) -> bool:

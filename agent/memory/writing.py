@@ -34,6 +34,7 @@ from agent.memory.facts import (
     same_key,
 )
 from agent.memory.judging import Verdict, judge, may_replace
+from agent.memory.keys import tell_apart
 from agent.memory.lexicon import folded
 from agent.memory.statements import read_statement
 from agent.memory.supersession import different_subjects, gives_as_reason
@@ -353,7 +354,7 @@ def _nearest(facts: Sequence[Fact], new: NewFact, named: Collection[str]) -> lis
 
 def _verdict(fact: Fact, new: NewFact, name: str | None, own_text: str) -> Verdict:
     """Return what a new fact does to a valid one. `name`: how the new one names it; `own_text`: see `_own_words`."""
-    if _says_the_same(fact, new) or (name is not None and (new.source == CORRECTION or _quotes(new, fact))):
+    if _says_the_same(fact, new) or (name is not None and new.source == CORRECTION):
         return Verdict.REPLACES
     if same_key(fact.key, new.key) and (fact.is_constraint or new.is_constraint):
         return Verdict.STANDS_BESIDE if different_subjects(fact.value, new.value) else Verdict.REPLACES
@@ -365,6 +366,8 @@ def _verdict(fact: Fact, new: NewFact, name: str | None, own_text: str) -> Verdi
         return Verdict.REPLACES
     # A write that names a fact by its key also names its subject
     key = fact.key if name is not None and same_key(name, fact.key) else new.key
+    if name is not None and _quotes(new, fact) and not tell_apart(fact.key, key):
+        return Verdict.REPLACES
     old, told = Told(fact.key, fact.value, fact.said), Told(key, own_text, new.said)
     if fact.timestamp > new.timestamp:
         return judge(told, old)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.memory.doubts import KNOWN_PAIRS
+from agent.memory.facts import same_key
 from agent.memory.judging import Verdict, judge, may_replace
 from agent.memory.told import Told
 from agent.messages import Message
@@ -21,6 +22,7 @@ EVERYDAY = STATEMENT_PAIRS.with_name("statement_pairs_everyday.jsonl")
 FIRST_SIGHT = STATEMENT_PAIRS.with_name("statement_pairs_at_first_sight.jsonl")
 WORKPLACE = STATEMENT_PAIRS.with_name("statement_pairs_workplace.jsonl")
 ORDINARY = STATEMENT_PAIRS.with_name("statement_pairs_ordinary.jsonl")
+BLIND = STATEMENT_PAIRS.with_name("statement_pairs_blind.jsonl")
 LOOK_ALIKES = STATEMENT_PAIRS.with_name("statement_pairs_look_alikes.jsonl")
 FILES = [STATEMENT_PAIRS, LATER, FIRST_SIGHT, EVERYDAY, ORDINARY]
 # Everyday statements about the same thing share fewer words: less of them is marked without a key, by a common word,
@@ -95,8 +97,42 @@ def test_each_road_of_the_product_gives_what_its_name_says() -> None:
     assert {name for name in metrics if "marked" not in name} == {
         f"pairs_{what}_{road}" for what in ("precision", "recall") for road in roads
     }
-    assert metrics["pairs_marked_sentence"] == 100
+    assert metrics["pairs_marked_sentence"] == metrics["pairs_marked_key"] == 100
     assert metrics["pairs_marked_harmless"] == 0
+
+
+def test_what_is_marked_with_a_key_is_counted_apart_from_what_the_sentence_alone_marks() -> None:
+    marked = StatementPair(
+        "I report to Denise.", "Tomasz took over our group.", True, "en", "my manager", "my manager", "Denise", "Tomasz"
+    )
+    neither = StatementPair("Rex is five.", "The van is red.", True, "en", "Rex", "van", "five", "red")
+    metrics, _ = measure_pairs([marked, neither])
+    assert (metrics["pairs_marked_key"], metrics["pairs_marked_sentence"]) == (50, 0)
+
+
+def same_key_share(path: Path) -> float:
+    """Return which share of the changes under one key, in percent, is replaced or marked."""
+    pairs = [pair for pair in read_statement_pairs(path) if same_key(pair.key_older, pair.key_newer)]
+    both = [
+        (Told(pair.key_older, pair.older, pair.older), Told(pair.key_newer, pair.newer, pair.newer))
+        for pair in pairs
+        if pair.must_supersede
+    ]
+    return 100 * sum(judge(older, newer) is not Verdict.STANDS_BESIDE for older, newer in both) / len(both)
+
+
+@pytest.mark.parametrize("file", [STATEMENT_PAIRS, ORDINARY, BLIND], ids=lambda file: file.stem)
+def test_nearly_all_that_changed_under_one_key_is_replaced_or_marked(file: Path) -> None:
+    assert same_key_share(file) >= 98
+
+
+def test_of_pairs_by_a_blind_author_nothing_that_stands_is_replaced_with_a_key() -> None:
+    pairs = read_statement_pairs(BLIND)
+    assert Counter(pair.must_supersede for pair in pairs) == {True: 140, False: 140}
+    for named in (False, True):
+        counts = decided(pairs, bare=False, named=named)
+        assert counts[False, True] == 0
+        assert counts[True, True] >= 26
 
 
 def test_a_verdict_replaces_what_the_rules_leave_open_and_nothing_that_is_plainly_about_another() -> None:

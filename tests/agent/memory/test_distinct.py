@@ -21,6 +21,8 @@ TWO_THINGS = [
     ("Hugo kommt um acht.", "Morgen kommt Hugo um zehn.", "Hugo", "Hugo"),
     ("Le four chauffe à 200 degrés.", "Vendredi le four chauffe à 240 degrés.", "four", "four"),
     ("El horno es de mi taller.", "El horno de mi hermana es nuevo.", "horno", "horno"),
+    ("I report to Denise.", "In 2019 I reported to Eva.", "manager", "manager"),
+    ("She bakes rye bread.", "She baked wheat bread.", "bread", "bread"),
     ("Chef ist Frau Sauer.", "Herr Bitter vertritt Frau Sauer als Chef.", "Chef", "Chef"),
 ]
 # Told in other words than what it changes
@@ -37,12 +39,15 @@ ONE_THING = [
 
 
 @pytest.mark.parametrize(("older", "newer", "key", "other"), TWO_THINGS)
-def test_what_is_proven_to_be_another_thing_is_neither_marked_nor_replaced(
-    older: str, newer: str, key: str, other: str
-) -> None:
+def test_what_is_proven_to_be_another_thing_is_never_replaced(older: str, newer: str, key: str, other: str) -> None:
     assert are_two_things(told(older, key), told(newer, other))
-    assert judge(told(older, key), told(newer, other), named=True) is Verdict.STANDS_BESIDE
+    assert judge(told(older, key), told(newer, other), named=True) is Verdict.MAY_OUTDATE
     assert not may_replace(told(older, key), told(newer, other))
+
+
+@pytest.mark.parametrize(("older", "newer"), [pair[:2] for pair in TWO_THINGS])
+def test_what_is_proven_to_be_another_thing_is_not_marked_by_a_common_word(older: str, newer: str) -> None:
+    assert judge(told(older, ""), told(newer, "")) is Verdict.STANDS_BESIDE
 
 
 @pytest.mark.parametrize(("older", "newer", "key"), ONE_THING)

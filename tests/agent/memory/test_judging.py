@@ -122,6 +122,31 @@ def test_the_sentence_of_the_message_decides_and_not_the_bare_value() -> None:
     assert judge(where, moved) is Verdict.REPLACES
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We keep three hens.", "We bought two more at the fair, that makes five hens now."),
+        ("Das Lager hat zwei Tore.", "Noch ein Tor kam im Mai, das Lager hat jetzt drei."),
+        ("On ouvre une agence à Pau.", "Il n'y a pas d'argent pour une autre agence."),
+        ("La consegna è a fine aprile.", "Hanno chiesto altri due mesi, la consegna è a fine giugno."),
+    ],
+)
+def test_what_adds_and_gives_another_value_is_marked_under_one_key(older: str, newer: str) -> None:
+    assert judged(older, newer) is not Verdict.STANDS_BESIDE
+
+
+def test_under_one_key_whatever_does_not_only_add_is_at_least_marked() -> None:
+    older = "I report to Denise in the platform team."
+    for newer in (
+        "Had my first talk with Tomasz yesterday, he took over our whole group from Denise.",
+        "My sister reports to Ben.",
+        "In 2019 I reported to Eva.",
+        "On Fridays it's Uli.",
+    ):
+        assert judged(older, newer, key="my manager") is Verdict.MAY_OUTDATE
+    assert judged(older, older, key="my manager") is Verdict.STANDS_BESIDE
+
+
 def test_what_may_be_about_the_same_is_doubted() -> None:
     assert judged("Our team eats in the garden.", "Our team eats on the roof.", key="team") is Verdict.MAY_OUTDATE
 

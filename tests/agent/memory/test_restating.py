@@ -143,9 +143,10 @@ def test_news_in_other_words_marks_what_stood_under_the_same_key() -> None:
     assert judge(Told("desk", older, older), Told("desk", newer, newer)) is Verdict.MAY_OUTDATE
 
 
-def test_news_of_another_one_marks_nothing() -> None:
+def test_news_of_another_one_replaces_nothing_and_marks_only_what_has_the_same_key() -> None:
     older, newer = "Ann's phone is an iPhone.", "Ben's phone is a Pixel now."
-    assert judge(Told("phone", older, older), Told("phone", newer, newer)) is Verdict.STANDS_BESIDE
+    assert judge(Told("phone", older, older), Told("phone", newer, newer)) is Verdict.MAY_OUTDATE
+    assert judge(Told("", older, older), Told("", newer, newer)) is Verdict.STANDS_BESIDE
 
 
 @given(st.text(max_size=200))

@@ -41,7 +41,7 @@ def test_a_value_that_is_over_is_replaced_by_the_one_named_in_its_place(key: str
 @pytest.mark.parametrize(
     ("key", "newer_key", "older", "newer"),
     [
-        ("sales lead", "head of sales", "Tamsin runs sales.", "Since Tamsin's resignation Dmitri has run sales."),
+        ("sales lead", "boss", "Tamsin runs sales.", "Since Tamsin's resignation Dmitri has run sales."),
         ("my extension", "desk phone", "My extension is 5521.", "Somebody else has 5521 now, call me on 5570."),
         ("responsable du stock", "gestion", "Le stock est géré par Odette.", "Odette est partie, Karim gère le stock."),
     ],
