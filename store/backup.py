@@ -4,9 +4,9 @@ Rules
   A backup is a database in one SQLite file, whichever engine it came from: a snapshot, taken while the bot runs,
   without the bytes of forgotten rows.
   What was forgotten after a backup is forgotten again when the backup is restored over the database that has recorded
-  it: that database has the keyed hashes of forgotten messages and people. If it is lost, and for single entries of
-  memory, there is no such record. The same holds for tokens of programs that were revoked, keys of channels that were
-  removed, and accounts that were disconnected, after the backup.
+  it: that database has the keyed hashes of what was forgotten. If it is lost, so is that record, unless there is a
+  forgetting log (`store.forgetting.log`). If that database exists, tokens of programs that were revoked, keys of
+  channels that were removed, and accounts that were disconnected after the backup are so again.
   A restored database replaces the former one in one step, when it is complete: a kill leaves one or the other.
   Rows are copied unchanged, with their ids, and no id is assigned twice later. The search indexes, which are derived
   from rows, are rebuilt at the next start if the engines differ.

@@ -1,4 +1,4 @@
-"""Platform ids that were forgotten, as keyed hashes: enough to recognize an id, not to recover it."""
+"""Platform ids and entries of memory that were forgotten, as keyed hashes: enough to recognize, not to recover one."""
 
 import hashlib
 import hmac
@@ -16,7 +16,9 @@ from store.schema import TableRow, metadata
 
 
 class ErasedRow(TableRow, table=True):
-    """A keyed hash of an erased platform id, so that a redelivery or a catch-up never restores the message."""
+    """A keyed hash of an erased platform id, so that a redelivery or a catch-up never restores the message, or of an
+    erased entry of memory, for a restored database.
+    """
 
     hash: str = Field(sa_type=StorableText, primary_key=True)
     time: datetime = Field(sa_type=UtcDateTime)
@@ -28,6 +30,8 @@ erased: Final = metadata.tables["erased"]
 # Prefixes of hashes that name a workspace. Versions before r0032 do not know them.
 MESSAGE: Final = "message:"
 PAGE: Final = "page:"
+MEMORY: Final = "memory:"
+MARK: Final = "mark:"  # Of a row that is no hash: a mark of one forgetting (`store.recent_writes`)
 FORGOTTEN: Final = "forgotten:"
 NAME_DIGITS: Final = 16  # Enough to distinguish all people in an audit
 
@@ -47,6 +51,12 @@ class ErasedIds:
     def of_page(self, source: str, channel: str, page: str) -> str:
         """A page of the bot's own reply: a kind of its own, because surfaces may number pages anew each time."""
         return PAGE + self._hash("page", source, channel, page)
+
+    def of_memory(self, person: str, key: str, text: str) -> str:
+        """A fact or a profile entry that was deleted alone, by its text: a restored database uses ids again. It has one
+        hash, also if it was learned and deleted again.
+        """
+        return MEMORY + self._hash("memory", person, key, text)
 
     def of_message(self, incoming: Incoming) -> tuple[str, ...]:
         """The hashes by which a redelivered message is recognised."""

@@ -1,8 +1,8 @@
 """Forgetting again what a database that was restored holds again: by the keyed hashes of a newer database, or of its
 forgetting log (`store.forgetting.log`).
 
-The hashes name messages, replies and people, so what was derived from them is erased as well. Single entries of memory
-that a person deleted have no hash, and neither has the former text of an edited message.
+The hashes name messages, replies and people, so what was derived from them is erased as well, and entries of memory
+that were deleted alone. The former text of an edited message has no hash.
 """
 
 import asyncio
@@ -17,17 +17,17 @@ from sqlalchemy import Connection, func, insert, select, union
 
 from agent import texts
 from agent.errors import StoreError
-from agent.memory.forgetting_plans import Deleted, Everything, OneReply
+from agent.memory.forgetting_plans import Deleted, EntriesPlan, Everything, OneReply
 from agent.ports.forgetting import Forgetting
 from store.databases.database import Database
 from store.engine import Store, beside, erased_key
-from store.erased_ids import ErasedIds, erased
+from store.erased_ids import MEMORY, ErasedIds, erased
 from store.forgetting.log import ForgettingLog, unusable
 from store.forgetting.selection import values_in
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.installations import installation
 from store.json_columns import read_pages
-from store.memory_tables import fact
+from store.memory_tables import fact, profile_entry
 from store.message_tables import message, person
 from store.preferences import preference
 from store.recent_writes import SqlRecentWrites
@@ -116,6 +116,8 @@ async def forget_again(
         await forgetting.forget(OneReply(turn_id), now)
     for who in await database.read_long(_forgotten_people, ids, frozenset(new)):
         await forgetting.forget(Everything(who), now)
+    for plan in await database.read_long(_memory_named_by, ids, frozenset(new)):
+        await forgetting.forget_entries(plan, now)
     await database.write(_add_hashes, new)
     return before - await database.read(_count)
 
@@ -151,6 +153,22 @@ def _forgotten_people(connection: Connection, ids: ErasedIds, hashes: frozenset[
     known = {*connection.execute(select(erased.c.hash)).scalars()}
     everyone = connection.execute(union(*(select(column) for column in columns))).scalars()
     return [who for who in everyone if ids.times_forgotten(who, known | hashes) > ids.times_forgotten(who, known)]
+
+
+def _memory_named_by(connection: Connection, ids: ErasedIds, hashes: frozenset[str]) -> list[EntriesPlan]:
+    """The facts and profile entries that these hashes name."""
+    if not any(hash_.startswith(MEMORY) for hash_ in hashes):
+        return []
+    named = dict[str, tuple[set[int], set[str]]]()
+    entries = select(profile_entry.c.person, profile_entry.c.key, profile_entry.c.text, profile_entry.c.id)
+    facts = select(fact.c.person, fact.c.key, fact.c.value, fact.c.id)
+    for who, key, words, id_ in connection.execution_options(yield_per=ROWS).execute(entries):
+        if ids.of_memory(who, key, words) in hashes:
+            named.setdefault(who, (set(), set()))[0].add(id_)
+    for who, key, words, id_ in connection.execution_options(yield_per=ROWS).execute(facts):
+        if ids.of_memory(who, key, words) in hashes:
+            named.setdefault(who, (set(), set()))[1].add(str(id_))
+    return [EntriesPlan(who, frozenset(entries_), frozenset(facts_)) for who, (entries_, facts_) in named.items()]
 
 
 def _add_hashes(connection: Connection, hashes: Mapping[str, datetime]) -> None:

@@ -22,13 +22,12 @@ from agent.memory.forgetting_plans import ForgettingPlan, OneReply
 from agent.ports.forgetting import Forgetting
 from agent.ports.recent_writes import LostWrites
 from store.databases.database import Database, SqlStore, is_postgresql
-from store.erased_ids import ErasedIds, erased
+from store.erased_ids import MARK, ErasedIds, erased
 from store.json_lists import texts_in
 from store.turn_tables import turn
 
 MESSAGES: Final = 2_000  # More than a process takes in or answers while replication lags
 FORGETTINGS: Final = 100
-MARK: Final = "mark:"
 # More turns than are begun while replication lags.
 _SKIP_NUMBERS: Final = sa.text(
     "SELECT setval(sequence, nextval(sequence) + 100000) FROM (SELECT pg_get_serial_sequence('turn', 'id')::regclass) "

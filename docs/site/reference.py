@@ -552,7 +552,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "Its person, place and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
         ),
         "erased": Stored(
-            "keyed hashes of the IDs of forgotten messages and people, so that the bot does not store these messages again",
+            "keyed hashes of the IDs of forgotten messages and people, so that the bot does not store these messages again, and of deleted entries of memory, so that a restored backup does not bring them back",
             "permanently",
             Fate.STAYS,
             "It contains no text that people wrote",

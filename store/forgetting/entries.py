@@ -20,7 +20,8 @@ from agent.repeats import repeats_with
 from agent.stored_messages import Author
 from store import job_queue
 from store.channels import in_channel
-from store.forgetting.erase import mark_sweep_due
+from store.erased_ids import ErasedIds
+from store.forgetting.erase import keep_memory, mark_sweep_due, waiting_memory
 from store.job_queue import job
 from store.json_columns import strings_in
 from store.memory import fact_index, fact_store, profiles
@@ -230,10 +231,17 @@ def restore(connection: Connection, person: str, key: str | None = None) -> str 
     return found.key
 
 
-def wipe_deletion(connection: Connection, key: str) -> None:
-    """Clear the payload of a deletion; its bytes wait for a sweep. The job itself is deleted when it is done."""
-    connection.execute(update(job).where(job.c.kind == ERASE_ENTRIES, job.c.key == key).values(payload=""))
+def wipe_deletion(connection: Connection, key: str, ids: ErasedIds) -> tuple[set[str], datetime | None]:
+    """Clear the payload of a deletion; its bytes wait for a sweep. The job itself is deleted when it is done. Returns
+    the stored hashes of what was deleted, and their time.
+    """
+    of_key = job.c.kind == ERASE_ENTRIES, job.c.key == key
+    hashes, time = set[str](), None
+    for payload, time in connection.execute(select(job.c.payload, job.c.run_at).where(*of_key)).all():
+        hashes |= keep_memory(connection, waiting_memory(payload), ids, time)
+    connection.execute(update(job).where(*of_key).values(payload=""))
     mark_sweep_due(connection)
+    return hashes, time
 
 
 def _restore_facts(connection: Connection, deletion: Deletion, unchanged: Collection[int]) -> int:

@@ -10,6 +10,7 @@ Platform ids stay as keyed hashes, and the usage of model calls and tools withou
 
 import json
 from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -38,7 +39,7 @@ from store.installations import erase_installations
 from store.job_queue import job
 from store.json_columns import NamedInProgress, json_text, read_pages, strings_in, without_quoted, write_ids
 from store.memory import fact_store, participants
-from store.memory_tables import fact, profile
+from store.memory_tables import fact, profile, profile_entry
 from store.message_tables import conversation, message, participant, person
 from store.place_keys import place_key
 from store.polls import poll, poll_vote
@@ -231,6 +232,30 @@ def waiting_words(payload: str) -> list[str]:
     return list(filter(None, [*plain, *(text for json_ in stored for text in strings_in(json_))]))
 
 
+def waiting_memory(payload: str) -> list[tuple[str, str, str]]:
+    """The person, key and text of each fact and entry in a deletion that can be undone."""
+    deletion: dict[str, list[dict[str, Any]]] = json.loads(payload or "{}")
+    texts = (("facts", "value"), ("entries", "text"))
+    return [(row["person"], row["key"], row[text]) for kind, text in texts for row in deletion.get(kind, [])]
+
+
+def memory_of(connection: Connection, facts: Collection[int], entries: Collection[int]) -> list[tuple[str, str, str]]:
+    """The person, key and text of each of these facts and entries."""
+    known = select(fact.c.person, fact.c.key, fact.c.value)
+    stated = select(profile_entry.c.person, profile_entry.c.key, profile_entry.c.text)
+    found = chain(
+        rows_in(connection, known, fact.c.id, facts), rows_in(connection, stated, profile_entry.c.id, entries)
+    )
+    return [(person_id, key, words) for person_id, key, words in found]
+
+
+def keep_memory(
+    connection: Connection, rows: Iterable[tuple[str, str, str]], erased_ids: ErasedIds, now: datetime
+) -> frozenset[str]:
+    """Store and return the hashes of erased facts and entries, given by person, key and text."""
+    return _keep(connection, {erased_ids.of_memory(*row) for row in rows}, now)
+
+
 def summary_texts(connection: Connection, conversations: Collection[str]) -> Iterator[str]:
     for stored in values_in(connection, conversation.c.summary, conversation.c.id, conversations):
         yield from filter(None, strings_in(stored))
@@ -307,8 +332,7 @@ def erase_by_plan(
     audiences = dict.fromkeys(doomed.turns, "") | {item.turn: item.audience for item in doomed.messages.values()}
     places = outbox.places_of_erased(connection, audiences)
     outbox.drop_turns(connection, audiences)
-    deleted = {plan.turn} if isinstance(plan, plans.OneReply) else set[int]()
-    hashes = _keep_hashes(connection, doomed, deleted, erased_ids, now)
+    hashes = _keep_hashes(connection, plan, doomed, jobs, erased_ids, now)
     for where in in_batches(turn.c.id, doomed.turns):
         model_calls.settle(connection, where, now)
     actions, elsewhere = drop_records(connection, doomed)
@@ -418,26 +442,40 @@ def _texts(connection: Connection, doomed: ErasureSet, planned: list[str]) -> tu
 
 
 def _keep_hashes(
-    connection: Connection, doomed: ErasureSet, replies: Collection[int], erased_ids: ErasedIds, now: datetime
+    connection: Connection,
+    plan: plans.ForgettingPlan,
+    doomed: ErasureSet,
+    jobs: Collection[int],
+    erased_ids: ErasedIds,
+    now: datetime,
 ) -> frozenset[str]:
-    """Store and return the hashes of what is erased, for redeliveries and restored databases. `replies`: the turns that
-    only lose their reply.
-    """
+    """Store and return the hashes of what is erased, for redeliveries and restored databases."""
     known = select(
         turn.c.id, turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref
     )
-    hashes: set[str] = set()
+    hashes = set[str]()
     questions = doomed.turns | doomed.trimmed
-    turns = rows_in(connection, known, turn.c.id, questions.union(replies))
-    for id_, source, event_id, channel, message_id, *shown in turns:
+    replies = doomed.turns | ({plan.turn} if isinstance(plan, plans.OneReply) else set[int]())
+    for id_, source, event_id, channel, message_id, *shown in rows_in(
+        connection, known, turn.c.id, questions | replies
+    ):
         if id_ in questions:
             hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(source, channel, message_id)))
-        if id_ in doomed.turns or id_ in replies:
+        if id_ in replies:
             hashes.update(erased_ids.of_page(source, channel, page) for ref in shown for page in read_pages(ref))
-    hashes -= set(values_in(connection, erased.c.hash, erased.c.hash, hashes))
-    if hashes:
-        connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(hashes)])
-    return frozenset(hashes)
+    waiting = rows_in(connection, select(job.c.payload).where(job.c.kind == plans.ERASE_ENTRIES), job.c.id, jobs)
+    memory = [row for (payload,) in waiting for row in waiting_memory(payload)]
+    if isinstance(plan, plans.AboutTopic):  # the only plan that reaches facts whose messages stay
+        memory += memory_of(connection, doomed.facts, doomed.entries)
+    return _keep(connection, hashes.union(erased_ids.of_memory(*row) for row in memory), now)
+
+
+def _keep(connection: Connection, hashes: AbstractSet[str], now: datetime) -> frozenset[str]:
+    """Store those hashes that are new, and return them."""
+    new = frozenset(hashes) - set(values_in(connection, erased.c.hash, erased.c.hash, hashes))
+    if new:
+        connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(new)])
+    return new
 
 
 def _unindex(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:

@@ -29,7 +29,7 @@ from sqlalchemy import Connection, select
 from agent import texts
 from agent.errors import StoreError
 from store.databases.database import Database
-from store.erased_ids import erased
+from store.erased_ids import MARK, erased
 
 BATCH: Final = 10_000
 # A transaction may end this long after the time that it was given, and the clocks of processes differ.
@@ -173,4 +173,5 @@ async def _recorded(database: Database, since: datetime | None) -> AsyncGenerato
 
 def _next(connection: Connection, oldest: datetime, after: str) -> dict[str, datetime]:
     rows = select(erased.c.hash, erased.c.time).where(erased.c.hash > after, erased.c.time >= oldest)
+    rows = rows.where(~erased.c.hash.startswith(MARK))
     return {row.hash: row.time for row in connection.execute(rows.order_by(erased.c.hash).limit(BATCH))}

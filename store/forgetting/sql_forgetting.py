@@ -519,17 +519,20 @@ class SqlForgetting(SqlStore):
         shown = replace(wiped, replies=pages.deleted, kept=pages.kept, ephemeral=pages.ephemeral)
         return replace(shown, related=elsewhere, documents=erasure.documents, is_logged=is_logged)
 
-    async def forget_entries(self, plan: plans.EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
-        erasure, counts = await self.database.write_alone(_erase_entries, plan)
-        receipt = Receipt(counts, await self.database.read(entries.count_left, plan), bytes_gone=False)
-        return await self._wiped(receipt, [], list(erasure.texts))
+    async def forget_entries(self, plan: plans.EntriesPlan, now: datetime) -> Receipt:
+        erasure, counts, hashes = await self.database.write_alone(_erase_entries, plan, self._erased_ids, now)
+        is_logged = await self._record(hashes, now)
+        left = await self.database.read(entries.count_left, plan)
+        return await self._wiped(Receipt(counts, left, bytes_gone=False, is_logged=is_logged), [], list(erasure.texts))
 
     async def delete_entries(self, plan: plans.EntriesPlan, key: str, until: datetime) -> Receipt:
         counts, left = await self.database.write_alone(entries.delete_for_a_while, plan, key, until)
         return Receipt(counts, left, bytes_gone=False, kept_by_server=self.database.files is None)
 
     async def wipe(self, key: str) -> bool:
-        await self.database.write(entries.wipe_deletion, key)
+        hashes, time = await self.database.write(entries.wipe_deletion, key, self._erased_ids)
+        if time is not None:
+            await self._record(hashes, time)
         return await self.sweep()
 
     async def retire(self, plan: plans.ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
@@ -601,6 +604,10 @@ def _drop_idle_files(connection: Connection, conversation: str, now: datetime) -
     return saved_files.drop_idle(connection, conversation, now)
 
 
-def _erase_entries(connection: Connection, plan: plans.EntriesPlan) -> tuple[entries.EntryErasure, dict[str, int]]:
+def _erase_entries(
+    connection: Connection, plan: plans.EntriesPlan, ids: erased_ids.ErasedIds, now: datetime
+) -> tuple[entries.EntryErasure, dict[str, int], frozenset[str]]:
     erasure = entries.entries_to_erase(connection, plan)
-    return erasure, entries.erase_entry_plan(connection, erasure)
+    memory = erase.memory_of(connection, [int(id_) for id_ in erasure.facts], erasure.entries)
+    hashes = erase.keep_memory(connection, memory, ids, now)
+    return erasure, entries.erase_entry_plan(connection, erasure), hashes

@@ -11,19 +11,20 @@ from sqlalchemy import select
 
 from agent.errors import StoreError
 from agent.events import Outcome
-from agent.memory.forgetting_plans import Deleted, Everything, OneReply
+from agent.memory.forgetting_plans import AboutTopic, Deleted, EntriesPlan, Everything, OneReply
 from agent.turn_records import Closing
 from store.engine import Store, open_store
 from store.erased_ids import erased
 from store.forget_again import forget_logged, look_at_log, with_forgetting_log
 from store.forgetting.log import ForgettingLog
 from tests.contracts.steps import answered, claimed, texts_found
+from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 from tests.fakes.new_database import new_database
 from tests.store.processes import pieces_in_files
 
 LATER = START + timedelta(days=1)
-KEY = b"key"
+MINE = "person:ann"
 
 
 @asynccontextmanager
@@ -106,6 +107,36 @@ async def test_a_restored_copy_of_the_file_loses_what_was_forgotten_since_and_no
     state = await look_at_log(url, log, LATER)
     assert state is not None
     assert (state.is_ahead, state.missing) == (False, 0)
+
+
+async def test_facts_that_were_deleted_alone_are_deleted_again(tmp_path: Path) -> None:
+    path, log = tmp_path / "data" / "db", tmp_path / "log"
+    url = await new_database(path)
+    async with opened(url, log) as store:
+        await fill(store)
+        for food in ("herring", "kale", "oats", "plums", "rye"):
+            await remember(store.facts, "ann", f"likes {food}", MINE, START)
+        await remember(store.facts, "ann", "works on Apollo", MINE, START)
+    shutil.copy(path, tmp_path / "copy")
+    async with opened(url, log) as store:
+
+        async def plan(food: str) -> EntriesPlan:
+            known = await store.facts.readable("ann", frozenset({MINE}))
+            return EntriesPlan("ann", facts=frozenset(fact.id for fact in known if food in fact.value))
+
+        for food in ("herring", "oats", "plums"):
+            await store.forgetting.delete_entries(await plan(food), food, LATER)
+        await store.forgetting.wipe("herring")
+        assert await store.forgetting.undo("ann", "plums")
+        receipt = await store.forgetting.forget_entries(await plan("kale"), START)
+        assert receipt.is_logged
+        await store.forgetting.forget(AboutTopic("ann", "Apollo"), START)  # which ends the time to restore the oats
+        assert logged(log, await key_of(store)) == await hashes(store)
+    shutil.copy(tmp_path / "copy", path)
+    async with opened(url, log) as store:
+        known = await store.facts.readable("ann", frozenset({MINE}))
+        assert sorted(fact.value for fact in known) == ["likes plums", "likes rye"]
+        assert len(await texts_found(store, "boat")) == 4
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from agent.memory.documents import DocumentPage, NewDocument, passages_of
 from agent.memory.forgetting_plans import Deleted, Everything
 from store.engine import Store, open_store
-from store.forget_again import with_forgetting_log
+from store.forget_again import LogState, look_at_log, with_forgetting_log
 from tests.contracts.steps import answered, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
@@ -67,6 +67,7 @@ async def test_a_server_restored_to_a_point_in_time_forgets_again_what_was_forgo
             receipt = await store.forgetting.forget(plan, START)
             assert (receipt.found_again, receipt.kept_by_server, receipt.is_logged) == (0, True, True)
         await store.close()
+        assert await look_at_log(archived.server.url("shared"), log, START) == LogState(is_ahead=False, missing=0)
         await archived.archive_all()
         async with archived.restored(until) as server:
             assert await dumped(server, tmp_path / "before", ERASED, KEPT) == [len(ERASED), len(KEPT)], "it is back"
