@@ -154,6 +154,8 @@ class Closing:
     """The number of citations without a result, which were removed from the reply."""
     unknown: bool = False
     """The model said by its sign that it does not know the answer."""
+    has_workspace: bool = True
+    """False if the turn has certainly stored none."""
     asked_model: str = ""
     """The name of the model that should have answered; "" if none was asked."""
     words: Provenance = Provenance.FOREIGN

@@ -102,6 +102,7 @@ def closed(closing: Closing, turn: Turn, place: Place) -> Closing:
         given_messages=tool_sources(turn.progress),
         given_documents=tool_documents(turn.progress),
         unknown=turn.progress.unknown,
+        has_workspace=turn.progress.workspace is not None,
     )
 
 

@@ -148,10 +148,6 @@ _ELSEWHERE: Final = (
 )
 
 
-def wrote_elsewhere(connection: sa.Connection, person_id: str, conversation_id: str) -> bool:
-    return connection.execute(_ELSEWHERE, {"asker": person_id, "here": conversation_id}).first() is not None
-
-
 def latest_elsewhere(connection: sa.Connection, person: str, conversation: str) -> str | None:
     last = sa.select(sa.func.max(message.c.turn)).where(message.c.conversation == participant.c.conversation)
     latest = _ELSEWHERE.order_by(last.scalar_subquery().desc())

@@ -9,16 +9,10 @@ from agent.memory.forgetting_plans import PAUSED
 from store.message_tables import message, place
 from store.preferences import preference
 
-_SHARED: Final = sa.select(
-    sa.exists().where(
-        place.c.audience.in_(sa.bindparam("audiences", expanding=True)), message.c.place == place.c.number
-    )
+SOMETHING_SHARED: Final = sa.exists().where(
+    place.c.audience.in_(sa.bindparam("audiences", expanding=True)), message.c.place == place.c.number
 )
-
-
-def something_shared(connection: sa.Connection, audiences: frozenset[str]) -> bool:
-    """Whether any message was ever shared with one of these teams."""
-    return bool(connection.execute(_SHARED, {"audiences": sorted(audiences)}).scalar_one())
+"""Whether any message was ever shared with one of the teams with these labels (`audiences`)."""
 
 
 def shares(channel: sa.ColumnElement[str], who: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:

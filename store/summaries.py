@@ -21,12 +21,12 @@ from store import job_queue, row_mapping
 from store.databases.database import SqlStore, in_order
 from store.message_tables import conversation, message, person
 
-_SUMMARY: Final = sa.select(conversation.c.summary).where(conversation.c.id == sa.bindparam("here"))
 
-
-def summary(connection: sa.Connection, conversation_id: str) -> tuple[SituationSummary, int, SummaryWords]:
-    """The conversation's summary, the id of the last message that it covers, and whose words it holds."""
-    stored = connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none() or row_mapping.NO_SUMMARY
+def summary(stored: str | None) -> tuple[SituationSummary, int, SummaryWords]:
+    """A conversation's summary, the id of the last message that it covers, and whose words it holds. `stored`: None for
+    a conversation that is not known.
+    """
+    stored = stored or row_mapping.NO_SUMMARY
     return (*row_mapping.summary(stored), row_mapping.summary_words(stored))
 
 

@@ -4,6 +4,8 @@ Rule: one transaction for all of it. It is one snapshot, so that what is forgott
 none; and a user waits, for whom each further transaction costs more than a statement.
 """
 
+from typing import Final
+
 import sqlalchemy as sa
 
 from agent.incoming import Incoming
@@ -15,6 +17,17 @@ from store.databases.database import SqlStore, reads
 from store.last_actions import last_actions
 from store.memory import fact_store
 from store.memory.profiles import readable
+from store.message_tables import conversation, participant
+
+# The conversation's summary; whether the person wrote in another one; whether something is shared with those who read.
+_BESIDE: Final = sa.select(
+    sa.select(conversation.c.summary).where(conversation.c.id == sa.bindparam("here")).scalar_subquery(),
+    sa.exists().where(
+        participant.c.person.in_(sa.bindparam("accounts", expanding=True)),
+        participant.c.conversation != sa.bindparam("here"),
+    ),
+    sharing.SOMETHING_SHARED,
+)
 
 
 def known_for_turn(
@@ -27,7 +40,9 @@ def known_for_turn(
 ) -> Known:
     thread, person = incoming.conversation, incoming.person.id
     past = conversations.history(connection, thread, before_turn, messages)
-    summary, covered, summary_words = summaries.summary(connection, thread)
+    values = {"here": thread, "accounts": [*by_account(person, audiences)], "audiences": sorted(audiences)}
+    stored_summary, wrote_elsewhere, something_shared = connection.execute(_BESIDE, values).one()
+    summary, covered, summary_words = summaries.summary(stored_summary)
     recent_actions = LastActions()
     if past and summary.is_empty:
         recent_actions = last_actions(connection, thread, person, audiences, before_turn, actions)
@@ -37,10 +52,10 @@ def known_for_turn(
         recent_actions,
         fact_store.relevant(connection, person, audiences, incoming.text, thread, [item.id for item in past]),
         readable(connection, person, audiences),
-        any(conversations.wrote_elsewhere(connection, account, thread) for account in by_account(person, audiences)),
+        bool(wrote_elsewhere),
         working_sets.working_items(connection, thread, audiences, incoming.time),
         covered,
-        sharing.something_shared(connection, audiences),
+        bool(something_shared),
         conversations.reminded(connection, incoming, audiences),
         summary_words,
     )

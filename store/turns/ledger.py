@@ -51,7 +51,7 @@ from store.json_columns import NamedInProgress, progress_calls
 from store.json_lists import ids_in_parameter
 from store.memory import fact_store, learning_marks, participants, profiles
 from store.memory_tables import fact
-from store.message_tables import conversation, message, participant
+from store.message_tables import conversation, message, participant, person
 from store.recent_writes import WriteMemory
 from store.replies import page
 from store.search import index, passages
@@ -117,6 +117,13 @@ _ASIDE: Final = sa.select(turn.c.id).where(
 _AFTER: Final = sa.select(sa.exists(_ANY_WAITING), outbox.HAS_ROWS)  # What a finished turn needs to know, at once
 _SHARED_PLACE: Final = sa.select(message.c.place).where(
     message.c.id == sa.bindparam("question"), sharing.shares(sa.bindparam("shared"), message.c.person)
+)
+# The numbers of all who may find the reply, its asker first, each with the place that its question is shared with.
+_READERS_AND_PLACE: Final = (
+    sa.select(person.c.number, _SHARED_PLACE.scalar_subquery())
+    .join_from(participant, person, person.c.id == participant.c.person)
+    .where(participant.c.conversation == sa.bindparam("here"))
+    .order_by(person.c.id != sa.bindparam("asker"), person.c.number)
 )
 _EXISTING: Final = {
     table: sa.select(sa.func.count()).select_from(table).where(table.c.id.in_(ids_in_parameter("ids")))
@@ -268,7 +275,8 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         budget_days.drop_pauses(connection, budget_pause.c.turn == claim.turn)
         connection.execute(sa.delete(open_question).where(open_question.c.turn == claim.turn))
     asked = _return_to_conversation(connection, claim)
-    drop_workspace(connection, claim.turn)
+    if closing.has_workspace:
+        drop_workspace(connection, claim.turn)
     if closing.pages:
         pages = [{"turn": claim.turn, "source": asked.source, "page": each} for each in closing.pages]
         connection.execute(_NEW_PAGE, pages)
@@ -278,7 +286,9 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     drawn = drawn_from({closing.drawn_from, *by_words, *by_ids}, asked.place)
     if closing.reply:
         reply = replace(reply, length=0, words=()) if drawn == NOWHERE else reply
-        place = None if closing.relayed else _reply_place(connection, claim, closing)
+        found = connection.execute(_READERS_AND_PLACE, _of_reply(claim, asked)).all()
+        shared = found[0][1] if found else None
+        place = shared if shared is None or _may_be_shared(connection, claim, closing) else None
         values = _message(asked, reply, audience) | {
             "drawn_from": drawn,
             "retold": closing.relayed,
@@ -289,8 +299,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
             "place": place,
         }
         answer = row_id(connection.execute(_NEW_MESSAGE, values))
-        readers = index.readers_of(connection, answer)
-        index.add(connection, answer, asked.conversation, reply, readers, place)
+        index.add(connection, answer, asked.conversation, reply, [number for number, _ in found], place)
         joining.end_joined(connection, claim.turn, closing, now)
         answering.release_chosen(connection, closing.joined, closing)
     if closing.outcome is Outcome.STOPPED:
@@ -334,24 +343,30 @@ def _return_to_conversation(connection: sa.Connection, claim: Claim) -> Incoming
     return replace(asked, conversation=origin)
 
 
-def _reply_place(connection: sa.Connection, claim: Claim, closing: Closing) -> int | None:
-    """The place with whose team a reply is shared: that of its question, if sharing is still on in the channel and all
-    that the reply was given, which it may repeat, is shared there as well. None otherwise.
-    """
+def _of_reply(claim: Claim, asked: Incoming) -> Mapping[str, object]:
+    """The parameters of `_READERS_AND_PLACE`."""
+    return {
+        "question": claim.message,
+        "shared": f"channel:{claim.incoming.channel}",
+        "here": asked.conversation,
+        "asker": asked.person.id,
+    }
+
+
+def _may_be_shared(connection: sa.Connection, claim: Claim, closing: Closing) -> bool:
+    """Whether a reply to a shared question is shared as well: so must be all that it was given, which it may repeat."""
     channel_id = claim.incoming.channel
-    if not isinstance(claim.incoming.place.audience, TeamAudience):
-        return None
-    values = {"question": claim.message, "shared": f"channel:{channel_id}"}
-    shared = connection.execute(_SHARED_PLACE, values).scalar_one_or_none()
-    if shared is None or not (closing.context_messages or closing.context_facts):
-        return shared
+    if closing.relayed or not isinstance(claim.incoming.place.audience, TeamAudience):
+        return False
+    if not (closing.context_messages or closing.context_facts):
+        return True
     noted = sa.select(fact.c.id).where(fact.c.id.in_(map(int, closing.context_facts)), fact.c.person != "").limit(1)
     if connection.execute(noted).first() is not None:  # the bot worded such facts from all that it knew then
-        return None
+        return False
     in_context = message.c.id.in_(closing.context_messages)
     is_shared = sa.and_(message.c.place.is_not(None), message.c.channel == channel_id)
     unshared = sa.select(message.c.id).where(in_context, ~is_shared, message.c.id != claim.message).limit(1)
-    return shared if connection.execute(unshared).first() is None else None
+    return connection.execute(unshared).first() is None
 
 
 def _may_store_summary(connection: sa.Connection, asked: Incoming, summary: SituationSummary, drawn: str) -> bool:

@@ -14,4 +14,4 @@ async def test_a_question_costs_the_bot_more_than_one_that_stores_nothing() -> N
 
 
 async def test_statements_are_counted_while_the_bot_answers() -> None:
-    assert await statements() > 10
+    assert 10 < await statements() < 62  # 53 are measured; a few more run with the sweeps of a slow machine
