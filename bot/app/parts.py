@@ -137,9 +137,6 @@ async def open_reader(
 
 def place_keys(settings: Settings, store: Store, models: ModelSwitch) -> PlaceKeyService:
     """Return the keys that channels have of their own. Raises SettingsError if they are on, and cannot be sealed."""
-    has_key = settings.accounts.key is not None or settings.accounts.key_file is not None
-    if settings.models.channel_keys and not has_key:
-        raise SettingsError(models_texts.OWN_KEYS_NEED_SEALING)
 
     def vendors() -> Sequence[str]:
         used = {choice.endpoint.key_setting for choice in models.in_use if choice.endpoint is not None}
@@ -151,21 +148,27 @@ def place_keys(settings: Settings, store: Store, models: ModelSwitch) -> PlaceKe
         audit=store.audit,
         settings=settings.models,
         clock=CLOCK,
-        seals=account_keys(settings.accounts) if settings.models.channel_keys else _known_seals(settings),
+        seals=channel_seals(settings),
         is_on=settings.models.channel_keys,
         vendors=vendors,
         operates=access_rules(settings.access).is_operator,
     )
 
 
-def _known_seals(settings: Settings) -> "SealingKeys | None":
-    """Return what opens keys that are no longer used, so that handles which they stored can be deleted; None without
-    it.
+def channel_seals(settings: Settings) -> "SealingKeys | None":
+    """Return what seals channels' own keys; without the setting that turns these on, what still opens them, if it can.
+
+    Raises SettingsError if they are on, and cannot be sealed.
     """
-    if (settings.accounts.key is None and settings.accounts.key_file is None) or find_spec("cryptography") is None:
-        return None
-    with suppress(SettingsError):  # where it is needed, it is reported
+    has_key = settings.accounts.key is not None or settings.accounts.key_file is not None
+    if settings.models.channel_keys:
+        if not has_key:
+            raise SettingsError(models_texts.OWN_KEYS_NEED_SEALING)
+        if find_spec("cryptography") is None:
+            raise SettingsError(models_texts.OWN_KEYS_NEED_EXTRA.format(command=command_for("mcp")))
         return account_keys(settings.accounts)
+    with suppress(SettingsError):  # it is reported where it is needed
+        return account_keys(settings.accounts) if has_key else None
     return None
 
 

@@ -37,6 +37,7 @@ from bot.app.from_settings import (
     slack_options,
 )
 from bot.app.parts import (
+    channel_seals,
     connecting,
     own_tools,
     people_settings,
@@ -489,7 +490,10 @@ async def context_findings(settings: Settings, name: str) -> list[Finding]:
 
 
 async def _open_other_models(settings: Settings) -> None:
-    """Open the models for embeddings and transcription. Raises SettingsError where a start would."""
+    """Open the models for embeddings and transcription, and what seals channels' own keys. Raises SettingsError where a
+    start would.
+    """
+    channel_seals(settings)
     if settings.models.embeddings:
         await open_embedder(settings.models.embeddings, settings.models).aclose()
     if settings.models.transcription:

@@ -7,7 +7,7 @@ from agent.machine import CLOCK
 from agent.memory.audience import PersonAudience
 from agent.messages import Json, ResultStatus
 from agent.ports.place_keys import StoredPlaceKey
-from bot.app.parts import account_keys
+from bot.app.parts import channel_seals
 from bot.app.settings import Settings
 from bot.app.subject_requests import Kind, Operator, find_subject
 from bot.chat.audit import operator_act
@@ -40,7 +40,7 @@ async def set_key(settings: Settings, place: str, vendor: str, key: str, operato
             audit=audit,
             settings=settings.models,
             clock=CLOCK,
-            seals=account_keys(settings.accounts),
+            seals=channel_seals(settings),
             is_on=True,
         )
         stored = await service.put(found.source, found.channel, found.audience, vendor, key)

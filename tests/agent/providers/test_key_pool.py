@@ -23,8 +23,8 @@ from agent.ports.model import (
 from agent.providers.catalog import OPENAI, Mode
 from agent.providers.factory import ProviderWorld, open_with_keys
 from agent.providers.faults import RetryPolicy
-from agent.providers.key_pool import LIMITED_S, SET_ASIDE_S, KeyPoolProvider, KeyRing, OpenedProvider
-from agent.providers.keys import MAX_KEYS, MIN_SHOWN_OF, key_end, split_keys
+from agent.providers.key_pool import LIMITED_S, SET_ASIDE_S, KeyPoolProvider, KeyRing, OpenedProvider, OwnKeyRing
+from agent.providers.keys import MAX_KEYS, MIN_SHOWN_OF, key_end, own_mark, split_keys
 from agent.providers.scripted import Answer, ScriptedProvider
 from tests.contracts.model_world import Calls, Refuses, Says
 from tests.fakes.clock import FakeClock
@@ -391,6 +391,34 @@ async def test_what_one_of_several_keys_stored_is_deleted_if_that_is_the_only_on
         assert wire.stored != []
         assert await alone.forget_handles(kept) == ()
         await alone.aclose()
+    assert wire.stored == []
+
+
+async def test_what_a_channels_own_key_stored_is_deleted_with_that_key_and_with_no_other() -> None:
+    wire = InteractionsWire(stubborn={"v1_1"})
+    async with asyncio.timeout(PATIENCE_S), interactions_service(wire) as (world, _):
+        world.plan(Says(("Hi",)))
+        endpoint, clock = gemini_at(world.server.url), FakeClock()
+
+        def opened(key: str, mark: str) -> KeyPoolProvider:
+            ring = OwnKeyRing(endpoint, key, mark * 32, clock, lambda _: None)
+            pool = open_with_keys(endpoint, GEMINI_MODEL, ring, ProviderWorld(clock, lambda: 0.0), Mode.RESUME)
+            assert isinstance(pool, KeyPoolProvider)
+            return pool
+
+        own, others, same = opened(KEYS[0], "a"), opened(KEYS[1], "b"), opened(KEYS[0], "c")
+        session = own.connect(CallOptions())
+        _ = [event async for event in session.answer(QUESTION)]
+        kept = await session.close()
+        assert [own_mark(handle) for handle in kept] == ["a" * 32]
+        wire.stubborn.clear()
+        before = len(world.server.requests)
+        assert [await one.forget_handles(kept) for one in (others, same)] == [kept, kept]
+        assert len(world.server.requests) == before
+        assert await own.forget_handles(kept) == ()
+        assert {request.headers["x-goog-api-key"] for request in world.server.requests} == {KEYS[0]}
+        for pool in (own, others, same):
+            await pool.aclose()
     assert wire.stored == []
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from agent.admission_terms import Authority
-from agent.errors import ProviderRefused, Refused
+from agent.errors import ProviderRefused, Refused, SettingsError
 from agent.incoming import Incoming
 from agent.loop import complete
 from agent.memory.audience import GroupAudience, Place
@@ -20,7 +20,8 @@ from agent.messages import Message, ModelCall, Role
 from agent.ports.model import Provider
 from agent.providers.fallback import FallbackProvider
 from agent.providers.key_pool import KeyPoolProvider
-from bot.app.parts import learning_models
+from bot.app.parts import channel_seals, learning_models
+from bot.app.settings import Settings
 from bot.chat.commands.declaration import CommandCall
 from bot.chat.panels import Panel
 from bot.chat.sealing import SealingKeys
@@ -33,6 +34,7 @@ from bot.models.settings import ModelSettings
 from bot.models.speech import OwnTranscribers, open_transcriber
 from bot.models.switch import ModelSwitch
 from bot.settings.secret import Secret
+from bot.tools.accounts.settings import AccountSettings
 from store.place_keys import place_key
 from store.tool_calls import tool_call
 from tests.fakes.caller import ANN, FakeCaller
@@ -350,3 +352,17 @@ def test_whatever_happens_each_request_carries_the_key_of_its_own_place(steps: l
                 assert world.sent[before:] == [expected.get((source, channel), OPERATORS)]
 
     asyncio.run(run())
+
+
+def test_channels_keys_are_not_turned_on_without_what_encrypts_them() -> None:
+    on, key = ModelSettings(channel_keys=True), AccountSettings(key=Secret(b64encode(b"q" * 32).decode()))
+    with pytest.raises(SettingsError) as missing:
+        channel_seals(Settings(models=on))
+    assert str(missing.value) == models_texts.OWN_KEYS_NEED_SEALING
+    with pytest.raises(SettingsError, match="32 random bytes"):
+        channel_seals(Settings(models=on, accounts=AccountSettings(key=Secret("short"))))
+    assert channel_seals(Settings(models=on, accounts=key)) is not None
+    assert channel_seals(Settings(accounts=key)) is not None, "what was stored can be deleted at its service"
+    assert (channel_seals(Settings()), channel_seals(Settings(accounts=AccountSettings(key=Secret("short"))))) == (
+        *(None, None),
+    )
