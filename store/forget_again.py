@@ -58,10 +58,17 @@ async def with_forgetting_log(store: Store, path: Path | None, now: datetime) ->
         raise StoreError(unusable(path, error)) from error
     memory = store.recent_writes.memory
     forgetting = SqlForgetting(store.database, ErasedIds(key), forgetting_log, memory)
+
+    async def again(moment: datetime) -> None:
+        try:
+            await forget_logged(store, path, moment)
+        except StoreError as error:  # what the process itself knows is forgotten again all the same
+            log.error("%s", error)  # noqa: TRY400 -- the sentence says all
+
     return replace(
         store,
         forgetting=forgetting,
-        recent_writes=SqlRecentWrites(store.database, ErasedIds(key), memory, forgetting),
+        recent_writes=SqlRecentWrites(store.database, ErasedIds(key), memory, forgetting, again),
     )
 
 

@@ -10,7 +10,7 @@ Rules
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -162,15 +162,23 @@ def _repair(connection: sa.Connection, answered: Sequence[StoredMessage], erased
 
 
 class SqlRecentWrites(SqlStore):
-    """The port RecentWrites. `memory`: None if nothing is to be looked for."""
+    """The port RecentWrites. `memory`: None if nothing is to be looked for. `forget_logged`: forgets again what the
+    forgetting log lists, at a time; None if there is no log.
+    """
 
     def __init__(
-        self, database: Database, erased_ids: ErasedIds, memory: WriteMemory | None, forgetting: Forgetting
+        self,
+        database: Database,
+        erased_ids: ErasedIds,
+        memory: WriteMemory | None,
+        forgetting: Forgetting,
+        forget_logged: Callable[[datetime], Awaitable[object]] | None = None,
     ) -> None:
         super().__init__(database)
         self.memory = memory
         self._erased_ids = erased_ids
         self._forgetting = forgetting
+        self._forget_logged = forget_logged
         self._lost_messages = list[StoredMessage]()
         self._lost_forgettings = list[StoredForgetting]()
 
@@ -199,6 +207,8 @@ class SqlRecentWrites(SqlStore):
         messages, forgettings = self._lost_messages, self._lost_forgettings
         answered = [message for message in messages if message.answered]
         await self.database.write(_repair, answered, self._erased_ids, now)
+        if self._forget_logged is not None:
+            await self._forget_logged(now)
         for done in forgettings:
             await self._forgetting.forget(done.plan, now, replies=done.replies, related=done.related)
         if self.memory is not None:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,8 +16,10 @@ from agent.memory.forgetting_plans import Everything, OneReply
 from agent.ports.recent_writes import LostWrites
 from agent.turn_records import Closing
 from store.engine import Store, open_store
+from store.forget_again import with_forgetting_log
 from store.recent_writes import StoredForgetting, WriteMemory
 from tests.contracts.steps import answered, claimed
+from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 from tests.fakes.postgresql import PostgresServer
 
@@ -92,6 +95,27 @@ async def test_a_lost_message_that_this_process_answered_is_not_accepted_again(p
         await store.recent_writes.repair(START)
         assert not await is_new(other, here)
         assert not await is_new(other, there)
+
+
+async def test_with_a_forgetting_log_it_is_known_what_a_process_had_forgotten_that_has_ended(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    log, lost = tmp_path / "log", said("The sail is white.")
+    async with postgres.migrated() as url, opened(url) as plain:
+        store = await with_forgetting_log(plain, log, START)
+        fact = await remember(store.facts, "ann", "likes herring", "person:ann", START)
+        await postgres.keep_replica(url)
+        async with opened(url) as other:
+            ended = await with_forgetting_log(other, log, START)
+            await answered(ended, lost, "Noted.")
+            await ended.forgetting.forget(Everything("ann"), START)
+        await store.ledger.accept(said("Which mast?", person="bo"))
+        await postgres.fail_over(url)
+        assert [known.id for known in await store.facts.readable("ann", frozenset({"person:ann"}))] == [fact.id]
+        assert await store.recent_writes.lost() is not None
+        await store.recent_writes.repair(START)
+        assert await store.facts.readable("ann", frozenset({"person:ann"})) == []
+        assert not await is_new(store, lost), "its message was lost, too, and the platform's history still has it"
 
 
 async def test_what_was_forgotten_before_the_failover_is_forgotten_again(postgres: PostgresServer) -> None:
