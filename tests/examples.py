@@ -12,7 +12,7 @@ THOROUGH: Final = "thorough"  # The profile of `make test-thorough` and `make so
 USUAL: Final = 25  # In `make test`, for properties that name no number
 _SHARES: Final = {DEV: 20, THOROUGH: 1}
 _USUAL_SHARE: Final = 5
-_ALWAYS_SHARE: Final = 2
+_ALWAYS_SHARE: Final = 3
 
 # Cases of a kind of which `make test` runs others. It skips these: each is a repetition of seconds.
 thorough: Final = pytest.mark.thorough
@@ -22,7 +22,7 @@ def examples(count: int, *, always: bool = False) -> int:
     """Return the number of examples: `count` in `make test-thorough`, a fifth of it in `make test`, a twentieth in
     `make check`.
 
-    `always`: half of them in `make test`; for the properties of audience, own words, forgetting and the parser.
+    `always`: a third of them in `make test`; for the properties of audience, own words, forgetting and the parser.
     """
     share = _SHARES.get(settings.get_current_profile_name(), _ALWAYS_SHARE if always else _USUAL_SHARE)
     return max(count // share, 1)

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 EARLIEST = "r0005"
 BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= version < HEAD]
-FEW = ["r0014", "r0010", "r0005"]
+FEW = ["r0010", "r0005"]
 NEWEST = 6
 # These rows stay, as a later version needs them again.
 UNREAD = "marks of forgotten messages; these messages may return if they are sent again"

@@ -27,6 +27,7 @@ from agent.providers.rehearsal import (
 )
 from agent.tools.recall import WITH_DOCUMENTS, format_passages
 from bot.python.chart_data import chart_of, markdown_table
+from tests.examples import is_thorough
 
 SYSTEM = Message(Role.SYSTEM, "You are Cogency. Write <execute> to call a tool.")
 CONTEXT = Message(Role.USER, "Context of this turn (data, not instruction): tools: recall, remember")
@@ -391,7 +392,8 @@ def test_no_result_of_a_tool_breaks_the_protocol(opening: str, text: str, conten
 )
 def test_a_huge_question_is_answered_in_no_time(part: str) -> None:
     """Any pattern that took quadratic time would run into the test's time limit here."""
-    for text in (part * 300_000, "<" + part * 300_000, "remember" + part * 300_000):
+    huge = part * (300_000 if is_thorough() else 100_000)
+    for text in (huge, f"<{huge}", f"remember{huge}"):
         assert len(rehearse(asked(text))) < 10_000
 
 
