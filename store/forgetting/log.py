@@ -168,7 +168,7 @@ async def _recorded(database: Database, since: datetime | None) -> AsyncGenerato
     after = ""
     while batch := await database.read_long(_next, _oldest(since), after):
         yield batch
-        after = max(batch)
+        *_, after = batch  # the last in the order of the database, whatever its collation
 
 
 def _next(connection: Connection, oldest: datetime, after: str) -> dict[str, datetime]:
