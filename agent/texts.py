@@ -263,7 +263,7 @@ AZURE_CONTENT_FILTER = (
     "the deployment “{model}” in the Foundry portal."
 )
 AZURE_DEPLOYMENT_UNKNOWN = (
-    "Azure OpenAI has no deployment “{model}” at {address} ({status}). Use a name from the page Deployments of the "
+    "Azure OpenAI has no deployment “{model}” at {address} ({status}). Use a name from the Deployments page of the "
     "Foundry portal, as in COGENCY_MODEL=azure:NAME. A new deployment may take five minutes."
 )
 AZURE_API_VERSION_REFUSED = (
@@ -438,7 +438,7 @@ POSTGRESQL_FAULTS = {
     "08": POSTGRESQL_AWAY,
     "25006": "{where} is read-only. Set COGENCY_DATABASE_URL to the primary server.",
     "25P": "{where} ended an operation that was idle for too long. Try again.",
-    "28": "{where} did not accept the user name or password. Check COGENCY_DATABASE_URL.",
+    "28": "{where} did not accept the username or password. Check COGENCY_DATABASE_URL.",
     "3D000": "{where} does not exist. Create the database, or choose another one in COGENCY_DATABASE_URL.",
     "42501": "{where} does not allow this user to do that. Make the user the owner of the database.",
     "40": POSTGRESQL_MEETING,

@@ -85,7 +85,7 @@ class NetworkSettings:
         None,
         section=Section.NETWORK,
         description=(
-            "The address of the proxy for https:// and wss:// connections, with a user name and password before the "
+            "The address of the proxy for https:// and wss:// connections, with a username and password before the "
             "host if the proxy requires them (docs/proxy.md). Default: none."
         ),
         example="http://proxy.example.com:3128",

@@ -79,7 +79,7 @@ class Totals:
     @property
     def percent(self) -> str:
         """Rounded down, so that only a full score reads 100 %."""
-        return f"{int(self.rate * 100)} %"
+        return f"{int(self.rate * 100)}%"
 
 
 def totals(results: Sequence[RunResult]) -> Totals:
@@ -193,7 +193,7 @@ def conclusion(sitting: Sitting, threshold: float) -> str:
     if sitting.judge:
         judged = cost_of(sitting.judged)
         sentences.append(texts.JUDGE_LINE.format(judge=printable_line(sitting.judge), cost=judged))
-    percent = f"{threshold * 100:g} %"
+    percent = f"{threshold * 100:g}%"
     sentences.append((texts.REACHED if has_passed(sitting, threshold) else texts.MISSED).format(threshold=percent))
     return "\n".join(sentences)
 

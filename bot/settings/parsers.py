@@ -49,7 +49,7 @@ def url(*schemes: str) -> Callable[[str], str]:
         if parts.scheme not in schemes or not parts.hostname:
             raise ValueError(f"must be a complete address that starts with {forms}")
         if parts.username or parts.password:
-            raise ValueError("must not contain a user name or password; API keys have their own settings")
+            raise ValueError("must not contain a username or password; API keys have their own settings")
         if parts.query or parts.fragment:
             raise ValueError('must not contain "?" or "#"')
         return value.rstrip("/")

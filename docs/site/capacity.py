@@ -98,7 +98,7 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         f"random, and that an answer uses its slot for {ANSWER_S:.0f} s on average. By default, a process has {PLACES}",
         f"slots (`COGENCY_MAX_RUNNING`) and can open {CONNECTIONS} connections to the database.",
         "",
-        "| Questions per minute | Processes x slots | Median wait | Slowest 5 % | At once | Connections | Result |",
+        "| Questions per minute | Processes x slots | Median wait | Slowest 5% | At once | Connections | Result |",
         "|---|---|---|---|---|---|---|",
         *(_row(plan, simulated["metrics"]) for plan in plans),
         "",

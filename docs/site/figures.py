@@ -296,4 +296,4 @@ def _circumstances(run: Mapping[str, Any]) -> str:
 def _figure(value: float, unit: str) -> str:
     """With three digits that count."""
     shown = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-    return f"{shown} {unit}".strip()
+    return f"{shown}{unit}" if unit == "%" else f"{shown} {unit}".strip()

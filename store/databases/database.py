@@ -54,7 +54,7 @@ class DatabaseFiles(Protocol):
 class Database(Protocol):
     """Runs work in transactions. Every method raises StoreError with one sentence.
 
-    `where`: its address for messages to people, without user name and password. `is_shared`: other processes may write
+    `where`: its address for messages to people, without username and password. `is_shared`: other processes may write
     to it at the same time. `files`: None if a server has them. `commits`: hears what work announces (`after_commit`).
     """
 

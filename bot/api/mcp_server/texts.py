@@ -118,7 +118,7 @@ ONLY_POST = "Only POST is supported. This server does not open streams or sessio
 OTHER_HOST = "This server does not accept the host name of this request. Use {host}."
 OTHER_ORIGIN = "Web pages of other sites cannot use this server."
 UNAUTHORIZED = "The token is missing, invalid or expired. Send a valid one as `Authorization: Bearer TOKEN`."
-NO_PERSON = "This token belongs to a service. The MCP server needs a token of a person."
+NO_PERSON = "This token belongs to a service. The MCP server requires a person's token."
 NO_JSON_TYPE = "The Content-Type must be application/json."
 STORE_AWAY = "The database cannot be reached now. Try again later."
 THREAD_ELSEWHERE = "This thread was not started by a program. Continue it in the chat."
@@ -135,7 +135,7 @@ NO_CLIENT = "The client_id is unknown. Register the app again."
 NO_DOCUMENT = "The document at the client_id could not be read: {why}."
 DOCUMENT_ADDRESS = (
     "A client_id that is a URL must begin with https:// and have a path. It cannot have a port other than 443, a "
-    "fragment, a user name, or “.” or “..” in its path."
+    "fragment, a username, or “.” or “..” in its path."
 )
 DOCUMENT_UNREACHABLE = "it could not be reached on the public web"
 DOCUMENT_LATE = "it took too long"

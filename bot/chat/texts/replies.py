@@ -118,7 +118,7 @@ STATUS_LINES = {
     "web_search": "Searching the web…",
 }
 USING_TOOL = "Using {tool}…"
-PROGRESS = "{doing} {percent:.0f} %"
+PROGRESS = "{doing} {percent:.0f}%"
 TIMED = "{doing} {done:,.0f} s"
 COUNTED = "{doing} {done:,.0f} of about {total:,.0f} {unit}"
 OUTPUTS: Mapping[ResultStatus, str] = {

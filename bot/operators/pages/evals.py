@@ -60,7 +60,7 @@ def _row(run: EvalRun) -> Mapping[str, object]:
         "judge": run.judge,
         "judge_cost": _cost(run.judge_cost),
         "has_passed": run.has_passed,
-        "threshold": f"{run.threshold * 100:g} %",
+        "threshold": f"{run.threshold * 100:g}%",
         "stopped": operator_texts.EVAL_STOPPED.get(run.stopped, ""),
     }
 

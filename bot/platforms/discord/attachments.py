@@ -80,7 +80,7 @@ def file_addresses(api_base_url: str) -> re.Pattern[str]:
     """Return a pattern of the allowed addresses: on Discord's file servers, or on the server of a custom API, outside
     of the API's own path. Pure.
 
-    The whole address is matched, so that no interpretation of it (user name, port, backslash, path traversal) escapes.
+    The whole address is matched, so that no interpretation of it (username, port, backslash, path traversal) escapes.
     """
     api = urlsplit(api_base_url)
     if (api.hostname or "") in _DISCORD:

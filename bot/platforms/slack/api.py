@@ -161,7 +161,7 @@ FILE_TIMEOUT = ClientTimeout(total=30)  # Twenty megabytes on a slow line; a cal
 
 CHUNK_BYTES = 16_384
 
-# Only Slack's paths of files get the token: an address with a user name, dots or another path could send it elsewhere.
+# Only Slack's paths of files get the token: an address with a username, dots or another path could send it elsewhere.
 _FILE_URL: Final = re.compile(
     r"(?P<origin>https?://[a-z0-9.-]+(?::[0-9]{1,5})?)(?P<path>/files-(?:pri|tmb)(?:/[A-Za-z0-9._~%!$&'()*+,;=:@-]+)+)"
     r"(?:\?[A-Za-z0-9._~%!$&'()*+,;=:@/-]*)?"

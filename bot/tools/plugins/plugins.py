@@ -260,7 +260,7 @@ def _check_address(entry: Mapping[str, Json], path: JsonPath, lines: Mapping[Jso
     except ValueError:
         is_address = is_safe = False
     if not is_address or not is_safe:
-        problem = "the url must begin with https:// (http:// only on this machine), without a user name or #"
+        problem = "the url must begin with https:// (http:// only on this machine), without a username or #"
         raise PluginFault(SERVERS, problem, line_of(lines, (*path, "url")))
     headers = entry.get("headers", {})
     names = list(headers) if isinstance(headers, dict) else []

@@ -265,7 +265,7 @@ LACKS = (
             refusal("DeploymentNotFound", NO_DEPLOYMENT),
             KEY,
             "Azure OpenAI has no deployment “chat-prod” at http://127.0.0.1:",
-            "page Deployments",
+            "Deployments page",
         ),
         (
             404,

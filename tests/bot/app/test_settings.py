@@ -549,7 +549,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "OPENAI_BASE_URL",
             f"https://me:{HIDDEN}@host/v1",
-            "OPENAI_BASE_URL must not contain a user name or password; API keys have their own settings.",
+            "OPENAI_BASE_URL must not contain a username or password; API keys have their own settings.",
         ),
         ("OPENAI_BASE_URL", f"https://host/v1?key={HIDDEN}", 'OPENAI_BASE_URL must not contain "?" or "#".'),
         (
@@ -581,6 +581,7 @@ ANY_TEXT = {
     "COGENCY_WEBHOOKS",
     "COGENCY_TOOL_POLICY",
     "COGENCY_ACCOUNT_KEY_FILE",
+    "COGENCY_FORGETTING_LOG",
     "COGENCY_PERSONA",
     "COGENCY_LANGUAGE",
     "COGENCY_SLACK_APPS",

@@ -38,7 +38,7 @@ async def test_a_wrong_password_is_one_sentence_without_any_password(postgres: P
     with pytest.raises(StoreError) as raised:
         await open_store(postgres.url("postgres", password="wrong sesame"))
     assert str(raised.value) == (
-        f"PostgreSQL database postgres on {postgres.folder} did not accept the user name or password. "
+        f"PostgreSQL database postgres on {postgres.folder} did not accept the username or password. "
         "Check COGENCY_DATABASE_URL."
     )
 
@@ -101,8 +101,8 @@ class ServerError(Exception):
         ("08006", "could not be reached"),
         ("25006", "is read-only"),
         ("25P03", "was idle for too long"),
-        ("28P01", "did not accept the user name or password"),
-        ("28000", "did not accept the user name or password"),
+        ("28P01", "did not accept the username or password"),
+        ("28000", "did not accept the username or password"),
         ("3D000", "does not exist"),
         ("42501", "does not allow this user to do that"),
         ("53100", "The disk of the database is full. Free some space there."),

@@ -44,7 +44,7 @@ async def test_the_last_runs_are_listed_with_each_models_share_and_cost() -> Non
     await store.eval_runs.add(replace(RUN, answers=(ANSWER,)))
     status, html = await shown(store, "/evals", {})
     assert status == 200
-    for words in ("2 of 2", "1 of 2", "$2.00", "no list price", "not reached", "90 %", "Interrupted", "2 questions"):
+    for words in ("2 of 2", "1 of 2", "$2.00", "no list price", "not reached", "90%", "Interrupted", "2 questions"):
         assert words in html
     assert HOSTILE not in html
     assert "Say " not in html, "the list shows no answers"
