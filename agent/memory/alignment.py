@@ -7,12 +7,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from agent.memory import cues, lexicon
+from agent.memory import cues, grammar, lexicon, when_cues, whose_cues
 from agent.memory.statements import READ_CHARS, Statement, Token, content_tokens, stem
 from agent.patterns import compile_later
 
 # What is no content of a sentence
-MANNER: Final = (cues.TURNED, cues.STOPPED, cues.ADDED, cues.WHEN, cues.STARTS, cues.COMPARED)
+MANNER: Final = (cues.TURNED, cues.STOPPED, cues.ADDED, when_cues.WHEN, when_cues.STARTS, grammar.COMPARED)
 # Commas and colons within numbers ("2,4", "16:30") separate no clauses, a hyphen only between blanks, conjunctions only
 # where a new clause is likelier than a list.
 _CLAUSE: Final = compile_later(
@@ -71,7 +71,7 @@ def root(word: str) -> str:
 
 def tells(word: Token) -> bool:
     """Return whether a word says more than that something is the case: "costs", "uses" do not."""
-    return not (word.raw in lexicon.STATE_VERBS or word.raw in lexicon.GENERIC_VERBS or word.raw in cues.LIGHT)
+    return not (word.raw in lexicon.STATE_VERBS or word.raw in lexicon.GENERIC_VERBS or word.raw in grammar.LIGHT)
 
 
 def has_any(text: str, patterns: Iterable[re.Pattern[str]]) -> bool:
@@ -181,24 +181,26 @@ def clauses_of(text: str) -> list[str]:
 
 def owners_in(text: str) -> list[Token]:
     """Return whose thing a text is about: "my sister's rent", "die Miete meiner Schwester"."""
-    owners = (match["owner"] or match["whose"] for match in cues.OWNED.finditer(lexicon.folded(text[:READ_CHARS])))
+    owners = (
+        match["owner"] or match["whose"] for match in whose_cues.OWNED.finditer(lexicon.folded(text[:READ_CHARS]))
+    )
     return [Token(stem(owner), raw=owner) for owner in owners]
 
 
 def owns(word: Token, text: str) -> bool:
     """Return whether a text is about something of what a word names: "Jonas's wife", "la femme de Jonas"."""
     name = re.escape(word.raw)
-    pattern = rf"(?<!\w){name}(?:['’]s?|s['’]?) \w|\b(?:{cues.OF_NAME}) {name}(?!\w)|{name}[的の]"
+    pattern = rf"(?<!\w){name}(?:['’]s?|s['’]?) \w|\b(?:{whose_cues.OF_NAME}) {name}(?!\w)|{name}[的の]"
     return bool(word.raw) and word.is_name and re.search(pattern, lexicon.folded(text[:READ_CHARS])) is not None
 
 
 def is_theirs(text: str) -> bool:
-    return has_any(text, (cues.THEIRS,)) and not has_any(text, (cues.OURS,))
+    return has_any(text, (whose_cues.THEIRS,)) and not has_any(text, (whose_cues.OURS,))
 
 
 def qualifies(text: str, added: Iterable[Token]) -> bool:
     """Return whether what it adds says for whom or for what it holds: "11 euros with dessert", "free for members"."""
-    pieces = [cues.QUALIFIES.split(clause)[1:] for clause in clauses_of(text)]
+    pieces = [grammar.QUALIFIES.split(clause)[1:] for clause in clauses_of(text)]
     followed = {word for after in pieces for phrase in after for word in lexicon.folded(phrase).split()[:3]}
     return any(word.raw in followed for word in added)
 
@@ -229,8 +231,8 @@ def limits(older: Sequence[Token], newer: Sequence[Token], text: str) -> bool:
 def _begins_with_a_day(text: str) -> bool:
     """Return whether it says from which day on it holds: "from Monday on", "月曜から". "From 10 to 15" is no day."""
     is_unspaced = UNSPACED.search(text) is not None
-    for match in cues.STARTS.finditer(lexicon.folded(text[:READ_CHARS])):
-        is_suffix = is_unspaced and match.group() not in cues.STARTS_BEFORE
+    for match in when_cues.STARTS.finditer(lexicon.folded(text[:READ_CHARS])):
+        is_suffix = is_unspaced and match.group() not in when_cues.STARTS_BEFORE
         words = content_of(text[: match.start()])[-1:] if is_suffix else content_of(text[match.end() :])[:1]
         if any(word.kind in lexicon.DAYLIKE for word in words):
             return True
@@ -239,7 +241,7 @@ def _begins_with_a_day(text: str) -> bool:
 
 def negates(text: str) -> bool:
     """Return whether a sentence denies something. In Portuguese "no" is "in the"."""
-    folded = cues.without_in_the(lexicon.folded(text[:READ_CHARS]))
+    folded = grammar.without_in_the(lexicon.folded(text[:READ_CHARS]))
     if _KANA.search(folded) is not None:
         folded = _PREFIXED.sub(" ", folded)
-    return any(pattern.search(folded) is not None for pattern in (*cues.ENDS, lexicon.NEGATED, cues.ELIDED_NEGATION))
+    return any(pattern.search(folded) is not None for pattern in (*cues.ENDS, lexicon.NEGATED, grammar.ELIDED_NEGATION))

@@ -33,7 +33,7 @@ from functools import cache
 from itertools import islice
 from typing import Final
 
-from agent.memory import cues, lexicon
+from agent.memory import cues, grammar, lexicon, when_cues, whose_cues
 from agent.memory.alignment import (
     UNSPACED,
     align,
@@ -138,7 +138,7 @@ def _is_about_another_thing(pair: Pair) -> bool:
     """
     older, newer = pair.older, pair.newer
     are_of_speaker = begins_with_speaker(older.text) and newer.is_of_speaker and not newer.subject
-    is_one_of_many = has_any(newer.said, (cues.MEMBER, cues.MANY_AT_A_TIME))
+    is_one_of_many = has_any(newer.said, (whose_cues.MEMBER, grammar.MANY_AT_A_TIME))
     return not _is_anchored(pair) and (is_one_of_many or not are_of_speaker)
 
 
@@ -202,8 +202,8 @@ def _names_thing(word: Token, pair: Pair) -> bool:
     preposition ("in the garage"), or right behind a word that both have, which is the verb then ("send receipts"). Not
     how often, nor what a number counts: "every week", "the end of 2026".
     """
-    text, is_german = pair.older.text, cues.GERMAN.search(lexicon.folded(pair.older.text[:READ_CHARS])) is not None
-    if UNSPACED.search(text) is not None or cues.PERIOD.fullmatch(word.raw) is not None:
+    text, is_german = pair.older.text, grammar.GERMAN.search(lexicon.folded(pair.older.text[:READ_CHARS])) is not None
+    if UNSPACED.search(text) is not None or when_cues.PERIOD.fullmatch(word.raw) is not None:
         return False
     for match in re.finditer(rf"(?<!\w){re.escape(word.raw)}(?!\w| \d)", lexicon.folded(text[:READ_CHARS])):
         start = match.start()
@@ -227,7 +227,7 @@ def _is_exchanged(word: Token, pair: Pair) -> bool:
 def _precedes_noun(word: str, newer: Side) -> bool:
     if not is_function(word):
         return newer.mentions(Token(stem(word), raw=word))
-    is_other = word in lexicon.PRONOUNS or word in lexicon.STATE_VERBS or word in cues.NO_DETERMINERS
+    is_other = word in lexicon.PRONOUNS or word in lexicon.STATE_VERBS or word in grammar.NO_DETERMINERS
     return not is_other and lexicon.COPULAS.fullmatch(word) is None
 
 
@@ -237,7 +237,7 @@ def _is_reversed(pair: Pair) -> bool:
     if older.subject or not older.is_of_speaker or pair.ends_older or pair.tells_what_became_of_it:
         return False
     named = [word for word in older.predicate if word.is_name]
-    is_object = has_any(newer.text, (cues.SPEAKER,)) and not has_any(newer.text, (cues.SPEAKS,))
+    is_object = has_any(newer.text, (whose_cues.SPEAKER,)) and not has_any(newer.text, (whose_cues.SPEAKS,))
     return any(is_in(word, named) for word in newer.subject) and is_object
 
 
@@ -249,7 +249,11 @@ def _is_news(pair: Pair) -> bool:
         return True
     if has_any(pair.newer.said, (cues.MISTAKEN,)) or _tells_of_old_value(pair):
         return True
-    if pair.has_telling_key and has_any(pair.newer.said, (cues.WHEN,)) and not has_any(pair.older.said, (cues.WHEN,)):
+    if (
+        pair.has_telling_key
+        and has_any(pair.newer.said, (when_cues.WHEN,))
+        and not has_any(pair.older.said, (when_cues.WHEN,))
+    ):
         return True  # "The project is on hold", "we resumed the project this week"
     return pair.clash or pair.has_one_value or _renews(pair) or _is_held_by_another(pair)
 
@@ -333,15 +337,15 @@ def _before_negation(clause: str) -> str:
 def _is_of_the_past(pair: Pair) -> bool:
     """Return whether the older one tells what happened once, or one of them what was so once."""
     sentences = (pair.older.said, pair.newer.said)
-    if any(describes_past_state(text) or has_any(text, (cues.ONCE,)) for text in sentences):
+    if any(describes_past_state(text) or has_any(text, (when_cues.ONCE,)) for text in sentences):
         return True
     if is_of_an_earlier_state(pair):
         return True
     if pair.is_pending:
         return False
-    older = without(pair.older.said, cues.IN_A_STATE)
+    older = without(pair.older.said, when_cues.IN_A_STATE)
     return pair.older.statement.past or (
-        has_any(older, (cues.HAPPENED, cues.PERFECT)) and not has_any(older, cues.CHANGES)
+        has_any(older, (when_cues.HAPPENED, when_cues.PERFECT)) and not has_any(older, cues.CHANGES)
     )
 
 
@@ -354,7 +358,7 @@ def _was_an_event(pair: Pair) -> bool:
 def _holds_at_another_time(pair: Pair) -> bool:
     """Return whether the newer one gives a day, a season or a condition that the older one does not."""
     older, newer = pair.older, pair.newer
-    dated = has_any(newer.said, (cues.WHEN,))  # When it changed: "I moved last week"
+    dated = has_any(newer.said, (when_cues.WHEN,))  # When it changed: "I moved last week"
     extra = by_kind(newer.words).keys() - by_kind(older.words).keys()
     is_date_of_change = pair.changed and (dated or not extra & {"weekday", "relative"})
     times = [_parts_of_time(side.said) for side in (older, newer)]
@@ -383,13 +387,13 @@ def _begins_with_condition(pair: Pair) -> bool:
     known, text = (*older.words, *older.key), lexicon.folded(newer.said[:READ_CHARS])
     if begins_with_speaker(older.text) and _is_place(_before_speaker(newer.text), known):
         return True
-    patterns = (cues.BEGINS_WITH_CONDITION, cues.BEGINS_WITH_CLAUSE_OF_TIME)
+    patterns = (when_cues.BEGINS_WITH_CONDITION, when_cues.BEGINS_WITH_CLAUSE_OF_TIME)
     conditions = [content_of(match["what"])[:2] for pattern in patterns if (match := pattern.match(text)) is not None]
     return any(not word.kind and not is_in(word, known) for words in conditions for word in words)
 
 
 def _before_speaker(text: str) -> str:
-    found = cues.SPEAKS.search(lexicon.folded(text[:READ_CHARS]))
+    found = whose_cues.SPEAKS.search(lexicon.folded(text[:READ_CHARS]))
     return text[: found.start()] if found is not None else ""
 
 
@@ -406,8 +410,8 @@ def _is_place(text: str, known: Collection[Token]) -> bool:
 
 
 def _parts_of_time(text: str) -> set[str]:
-    text = without(text[:READ_CHARS], cues.WHEN)
-    return {match.group() for match in cues.PART_OF_TIME.finditer(lexicon.folded(text))}
+    text = without(text[:READ_CHARS], when_cues.WHEN)
+    return {match.group() for match in when_cues.PART_OF_TIME.finditer(lexicon.folded(text))}
 
 
 def _is_of_another(pair: Pair) -> bool:
@@ -436,10 +440,11 @@ def _is_told_apart(pair: Pair) -> bool:
     texts = (pair.older.text, pair.newer.said)
     if has_any(texts[1], (cues.ATTRIBUTE,)) and not has_any(texts[0], (cues.ATTRIBUTE,)):
         return True
-    if has_any(texts[0], (cues.OURS,)) and is_theirs(texts[1]):
+    if has_any(texts[0], (whose_cues.OURS,)) and is_theirs(texts[1]):
         return True
     ours, theirs = (
-        [has_any(text, (cue,)) for text in texts] for cue in (cues.BEGINS_WITH_OURS, cues.BEGINS_WITH_THEIRS)
+        [has_any(text, (cue,)) for text in texts]
+        for cue in (whose_cues.BEGINS_WITH_OURS, whose_cues.BEGINS_WITH_THEIRS)
     )
     return (ours[0] and theirs[1] and not ours[1]) or (ours[1] and theirs[0] and not ours[0])
 
@@ -455,12 +460,12 @@ def _has_other_subject(pair: Pair) -> bool:
         return False  # "Ann retired, my boss is Ben" after "my manager is Ann"
     missing = [word for word in older.subject if _names(word) and not (is_among(word, keys) or newer.mentions(word))]
     missing = [] if newer.is_about_it else missing
-    is_nobody = pair.is_pending and has_any(older.said, (cues.NOBODY,))
+    is_nobody = pair.is_pending and has_any(older.said, (whose_cues.NOBODY,))
     is_one = (pair.is_about_key and not pair.is_pending) or is_nobody or pair.shares_name
     if not (is_one or all(is_title(word, older, newer) for word in missing)):
         return True
     known = older.key if keys else ()
-    if pair.is_pending and has_any(older.said, (cues.NOBODY,)):
+    if pair.is_pending and has_any(older.said, (whose_cues.NOBODY,)):
         return not any(map(newer.mentions, keys))  # "Lucy has taken on what nobody had yet"
     extra = [word for word in newer.subject if _is_noun_of(word, newer)]
     extra = [word for word in extra if not (older.mentions(word) or is_among(word, known))]
@@ -534,13 +539,13 @@ def _is_one_of_many(pair: Pair) -> bool:
     if older.statement.verb in lexicon.HAVE and not older.subject and not is_counted and not _renews(pair):
         return True
     if pair.clash:
-        return has_any(older.text, (cues.MANY_AT_A_TIME,)) and begins_with_speaker(older.text)
+        return has_any(older.text, (grammar.MANY_AT_A_TIME,)) and begins_with_speaker(older.text)
     if lexicon.MANY.fullmatch(key) is not None and not pair.changed:
         return True
     if not pair.changed and _does_it_with_another(pair):
         return True
-    is_plural = cues.PLURAL_KEY.fullmatch(key) is not None and not older.subject and older.is_of_speaker
-    return is_plural or has_any(older.text, (cues.MANY_AT_A_TIME,))
+    is_plural = grammar.PLURAL_KEY.fullmatch(key) is not None and not older.subject and older.is_of_speaker
+    return is_plural or has_any(older.text, (grammar.MANY_AT_A_TIME,))
 
 
 def _does_it_with_another(pair: Pair) -> bool:
@@ -555,8 +560,8 @@ def _does_it_with_another(pair: Pair) -> bool:
     same = next((at for at, (said, instead) in enumerate(zip(*words, strict=False)) if said != instead), 0)
     return (
         same > 1
-        and words[0][same - 1] not in cues.PLACING
-        and not any(word in cues.PLACING for word in words[0][1:same])
+        and words[0][same - 1] not in grammar.PLACING
+        and not any(word in grammar.PLACING for word in words[0][1:same])
     )
 
 
@@ -613,9 +618,9 @@ def _names_holder(side: Side) -> bool:
     """Return whether it has the form "X is NAME"."""
     statement, predicate = side.statement, side.predicate
     is_identity = statement.has_subject and not (statement.placed or statement.past or statement.negated)
-    is_identity = is_identity and (not statement.verb or statement.verb in cues.CALLED)
+    is_identity = is_identity and (not statement.verb or statement.verb in whose_cues.CALLED)
     if side.is_unspaced:
-        return is_identity and has_any(side.text, (cues.TITLED,))
+        return is_identity and has_any(side.text, (whose_cues.TITLED,))
     return is_identity and bool(side.subject) and bool(predicate) and all(word.is_name for word in predicate)
 
 
@@ -628,7 +633,7 @@ def _renews(pair: Pair) -> bool:
 def _differs_in_a_second_place(pair: Pair) -> bool:
     older, newer = pair.older, pair.newer
     own = [word for word in newer.clause if not (word.kind or word.is_name or is_in(word, (*older.words, *older.key)))]
-    if not has_any(older.text, (cues.QUALIFIES,)) and qualifies(newer.text, own):
+    if not has_any(older.text, (grammar.QUALIFIES,)) and qualifies(newer.text, own):
         return True
     if pair.tells_what_became_of_it or pair.ends_older:
         return False

@@ -25,7 +25,7 @@ from enum import Enum, auto
 from itertools import chain, islice
 from typing import Final
 
-from agent.memory import cues
+from agent.memory import grammar
 from agent.memory.lexicon import BASES, DAYS, KINDS, NUMBER_WORDS, folded
 from agent.memory.statements import WORD, is_function_word, numerals_in_digits, stem, weekdays_in, without
 from agent.messages import confusable_skeleton
@@ -430,7 +430,7 @@ def _names_of_key(key: str, text: str) -> "Iterator[_Word]":
     words = [word for word in _telling(f"x {key}") if word.is_name and not word.is_calendar]
     head = next((word for word in WORD.findall(key) if word[0].isupper()), "")
     is_of_somebody = head.endswith("s") and not key.endswith(head)
-    if head and not is_of_somebody and cues.GERMAN.search(folded(text)) is not None:
+    if head and not is_of_somebody and grammar.GERMAN.search(folded(text)) is not None:
         words = [word for word in words if word.stem != stem(head)]
     yield from words
 
@@ -649,7 +649,7 @@ def _is_otherwise(
 
 def _plain(clause: Clause) -> str:
     """Return the folded text of a clause, prepared for the search for negations."""
-    plain = _NO_NEGATION.sub(" ", cues.without_in_the(folded(clause.text)))
+    plain = _NO_NEGATION.sub(" ", grammar.without_in_the(folded(clause.text)))
     return _LIST.sub(lambda match: _AND.sub("or", match.group()) if _is_list(match) else match.group(), plain)
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from agent.memory import cues, lexicon
+from agent.memory import cues, grammar, lexicon, when_cues, whose_cues
 from agent.memory.alignment import (
     UNSPACED,
     aligned_after,
@@ -47,7 +47,7 @@ from agent.memory.told import Told
 
 _PART: Final = 4  # Letters of a word that is part of a compound: "port" of "Serverport"
 _OF_CHANGE: Final = (lexicon.MOVES, VERB_OF_CHANGE)
-_NOT_THE_STATE: Final = (lexicon.CUE, lexicon.NEW, lexicon.FILLERS, cues.WHEN, cues.TURNED)
+_NOT_THE_STATE: Final = (lexicon.CUE, lexicon.NEW, lexicon.FILLERS, when_cues.WHEN, cues.TURNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Side:
     @property
     def is_at_home(self) -> bool:
         """Whether it says where somebody lives, something is, or one of them went."""
-        statement, patterns = self.statement, (cues.HOME, cues.RELOCATED)
+        statement, patterns = self.statement, (whose_cues.HOME, cues.RELOCATED)
         return (
             statement.placed
             or statement.resides
@@ -111,7 +111,7 @@ class Side:
     def is_of_speaker(self) -> bool:
         """Whether it speaks of the speaker: "I live …", "they gave me …", "our office …"."""
         whole = self.said if not self.subject else self.text
-        if has_any(whole, (cues.SPEAKER, cues.OURS)) or begins_with_speaker(whole):
+        if has_any(whole, (whose_cues.SPEAKER, whose_cues.OURS)) or begins_with_speaker(whole):
             return True
         return not self.subject and begins_with_speaker(self.text)  # "Since Easter sono …"
 
@@ -148,7 +148,7 @@ class Pair:
             related_keys=_are_related(old, new),
             changed=restated.changed
             or said != opened
-            or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, cues.JUST, cues.PERFECT)),
+            or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, when_cues.JUST, when_cues.PERFECT)),
             clash=values_clash(old.words, new.clause) or values_clash(old.words, new.words) or _are_hours(old, new),
         )
 
@@ -179,7 +179,7 @@ class Pair:
     def has_telling_key(self) -> bool:
         """Whether one key names an attribute that has one value at a time: "office rent", not "car" or "languages"."""
         key = lexicon.folded(self.older.key_text)
-        is_plural = cues.PLURAL_KEY.fullmatch(key) is not None
+        is_plural = grammar.PLURAL_KEY.fullmatch(key) is not None
         return self.one_key and self.names_attribute and not (self.has_many_values or is_plural)
 
     @property
@@ -188,7 +188,7 @@ class Pair:
         key = lexicon.folded(self.older.key_text)
         if UNSPACED.search(key) is None:  # What it names stands at its end or, in Romance languages, at its beginning
             key = " ".join([*WORD.findall(key)[:1], *WORD.findall(key)[-1:]])
-        return has_any(key, (cues.MANY_VALUES,))
+        return has_any(key, (grammar.MANY_VALUES,))
 
     @property
     def ends_older(self) -> bool:
@@ -229,7 +229,7 @@ class Pair:
     def is_pending(self) -> bool:
         """Whether the older one says that something is not so yet."""
         older = self.older.said
-        is_open = has_any(older, (cues.NOBODY,)) or (negates(older) and has_any(older, (cues.NOT_YET,)))
+        is_open = has_any(older, (whose_cues.NOBODY,)) or (negates(older) and has_any(older, (when_cues.NOT_YET,)))
         return bool(self.keys) and is_open and not (negates(self.newer.said) or self.contrasts)
 
     @property
@@ -238,7 +238,7 @@ class Pair:
         said = self.newer.said
         for pattern in _NOT_THE_STATE:  # "These days my son …"
             said = without(said, pattern)
-        ours = cues.BEGINS_WITH_OURS.match(lexicon.folded(said[:READ_CHARS]))
+        ours = whose_cues.BEGINS_WITH_OURS.match(lexicon.folded(said[:READ_CHARS]))
         if ours is None:
             return False
         noun = WORD.match(said, ours.end())  # English "son" is a verb in Spanish and a possessive in French
@@ -253,7 +253,7 @@ class Pair:
     @property
     def is_of_relative(self) -> bool:
         """Whether the newer one begins with somebody of the speaker's whom the older one does not name: "我姐夫"."""
-        found = cues.BEGINS_WITH_RELATIVE.match(self.newer.said[:READ_CHARS])
+        found = whose_cues.BEGINS_WITH_RELATIVE.match(self.newer.said[:READ_CHARS])
         whose = (found["of"] or found["whose"]) if found is not None else ""
         return bool(whose) and whose not in f"{self.older.said} {self.older.key_text}"
 
@@ -263,7 +263,9 @@ class Pair:
         older, newer = self.older, self.newer
         if self.is_of_another_of_ours:
             return True
-        said = [word for word in newer.words if not has_any(older.said, (cues.NOBODY,)) or word not in newer.subject]
+        said = [
+            word for word in newer.words if not has_any(older.said, (whose_cues.NOBODY,)) or word not in newer.subject
+        ]
         names = [[word for word in words if word.is_name or word.kind] for words in (older.words, said)]
         new = [word for word in names[1] if not (older.mentions(word) or is_among(word, self.keys))]
         if new and any(not newer.mentions(word) for word in names[0] if not is_among(word, self.keys)):
@@ -344,7 +346,7 @@ class Pair:
 
 
 def _is_over(clause: str) -> bool:
-    return has_any(clause, (*cues.ENDS, *cues.CHANGES, cues.LEFT, lexicon.CANCELLED, cues.PERFECT, lexicon.PAST))
+    return has_any(clause, (*cues.ENDS, *cues.CHANGES, cues.LEFT, lexicon.CANCELLED, when_cues.PERFECT, lexicon.PAST))
 
 
 def _stating(text: str, value: str, about: Sequence[Token], older: Sequence[Token]) -> str:
@@ -360,7 +362,7 @@ def _stating(text: str, value: str, about: Sequence[Token], older: Sequence[Toke
 
     def shared(clause: str) -> tuple[int, int, bool, bool]:
         words = content_of(clause)
-        is_news = has_any(clause, (*cues.CHANGES, cues.SPEAKER)) or begins_with_speaker(clause)
+        is_news = has_any(clause, (*cues.CHANGES, whose_cues.SPEAKER)) or begins_with_speaker(clause)
         # "Ann retired, so I report to Ben"
         about_older = brings_new and all_in(named[clause], older) and _is_over(clause)
         closeness = count_in(about, words) + 2 * values_clash(older, words)
@@ -376,7 +378,7 @@ def _named_in(text: str) -> list[Token]:
 def is_title(word: Token, side: Side, other: Side) -> bool:
     """Return whether it only says what somebody or something is whom both name: "my son Paul", "the project Falke"."""
     names = re.findall(
-        rf"(?<!\w){re.escape(word.raw)} {cues.IS_CALLED}(\w{{2,30}})", side.said[:READ_CHARS], re.IGNORECASE
+        rf"(?<!\w){re.escape(word.raw)} {whose_cues.IS_CALLED}(\w{{2,30}})", side.said[:READ_CHARS], re.IGNORECASE
     )
     return bool(word.raw) and any(
         name[0].isupper() and any(is_in(named, other.words) for named in content_of(name)) for name in names
@@ -415,7 +417,7 @@ def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Tok
     subject = tuple(word for word in words if word.word in statement.subject)
     if statement.has_subject and subject:
         return (*subject, *letter_behind(words, words.index(subject[-1]), text))
-    if statement.about == "they" or (statement.about and has_any(text, (cues.SPEAKS,))):
+    if statement.about == "they" or (statement.about and has_any(text, (whose_cues.SPEAKS,))):
         return ()
     # All that stands before a verb of change: "the internal deadline moved", "the deadline of phase two has changed"
     lowered = lexicon.folded(text[:READ_CHARS])
@@ -429,17 +431,17 @@ def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Tok
         return (
             () if noun is None else content_of(noun.group()) or (Token(stem(noun.group()), raw=noun.group().lower()),)
         )
-    is_romance = has_any(text, (cues.ROMANCE,))
+    is_romance = has_any(text, (grammar.ROMANCE,))
     words = tuple(word for word in words[:2] if is_in(word, key) or not is_ours(word.raw))
     return tuple(word for word in words[:1] if word.is_name and not word.kind and (not is_romance or is_in(word, key)))
 
 
 def is_ours(word: str) -> bool:
-    return cues.OURS.fullmatch(lexicon.folded(word)) is not None
+    return whose_cues.OURS.fullmatch(lexicon.folded(word)) is not None
 
 
 def _begins_with_it(text: str) -> bool:
-    return cues.BEGINS_WITH_IT.match(lexicon.folded(text[:READ_CHARS])) is not None
+    return grammar.BEGINS_WITH_IT.match(lexicon.folded(text[:READ_CHARS])) is not None
 
 
 def begins_with_speaker(text: str) -> bool:
@@ -451,15 +453,15 @@ def begins_with_speaker(text: str) -> bool:
 
 
 def _is_speakers(text: str) -> bool:
-    if cues.BEGINS_WITH_SPEAKER.match(text) is not None:
+    if whose_cues.BEGINS_WITH_SPEAKER.match(text) is not None:
         return True
-    verb = cues.SPEAKERS_ENDING.match(text)
+    verb = whose_cues.SPEAKERS_ENDING.match(text)
     if verb is None:
         return False
     # A name has such an ending, too ("Marco", "Paulo"), but is followed by a verb.
     following = text[verb.end() :].split(maxsplit=1)[:1]
     return verb.group().strip() in lexicon.SPEAKERS_VERBS or any(
-        word[0].isdigit() or is_function(word.strip(".,")) or word in cues.OFTEN for word in following
+        word[0].isdigit() or is_function(word.strip(".,")) or word in whose_cues.OFTEN for word in following
     )
 
 
@@ -515,7 +517,7 @@ def is_among(word: Token, words: Collection[Token]) -> bool:
 
 def _is_known(word: Token, known: Collection[Token]) -> bool:
     """Return whether it is one of these words, or the infinitive of one: "fumer" of "fume", "fumar" of "fumo"."""
-    infinitive = cues.INFINITIVE.fullmatch(word.raw)
+    infinitive = grammar.INFINITIVE.fullmatch(word.raw)
     stems = (root(other.raw) for other in known)
     return is_in(word, known) or (infinitive is not None and infinitive["stem"] in stems)
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice, pairwise
 from typing import Final
 
-from agent.memory import cues, lexicon
+from agent.memory import cues, grammar, lexicon, when_cues, whose_cues
 from agent.memory.alignment import all_in, by_kind, content_of, has_any, is_in, owners_in, tells
 from agent.memory.comparison import Pair, Side, begins_with_speaker, compared, is_among, new_in
 from agent.memory.restating import VERB_OF_CHANGE, tells_when_first
@@ -48,7 +48,7 @@ def is_of_another_owner(pair: Pair) -> bool:
         return True  # "Ann's husband" is another one than "Ann"
     if pair.is_of_relative or begins_with_another_of_ours(pair):
         return True
-    whose = cues.OF_SOMEBODY.match(newer.text)
+    whose = whose_cues.OF_SOMEBODY.match(newer.text)
     if whose is not None and not all(older.mentions(word) for word in content_of(whose["owner"])):
         return True
     about = older.statement.about, newer.statement.about
@@ -63,13 +63,13 @@ def begins_with_another_of_ours(pair: Pair) -> bool:
     if older.subject or not begins_with_speaker(older.text) or not pair.is_of_another_of_ours:
         return False
     is_new = bool(new_in(newer.said))
-    return not (is_new or is_agent(pair) or has_any(newer.said, (cues.SPEAKER,)))
+    return not (is_new or is_agent(pair) or has_any(newer.said, (whose_cues.SPEAKER,)))
 
 
 def _owned_by(name: Token, text: str) -> list[Token]:
     """Return what of what a word names a text speaks of: "husband" of "Ann's husband", "demo" of "la demo de Ann"."""
     word = re.escape(re.sub("['’]s$", "", name.raw))
-    pattern = rf"(?<!\w){word}['’]s (\w{{2,30}})|(\w{{2,30}}) (?:{cues.OF_NAME}) {word}(?!\w)"
+    pattern = rf"(?<!\w){word}['’]s (\w{{2,30}})|(\w{{2,30}}) (?:{whose_cues.OF_NAME}) {word}(?!\w)"
     found = re.findall(pattern, text[:READ_CHARS], re.IGNORECASE) if name.is_name and name.raw else []
     return [token for before, after in found for token in content_of(before or after)[:1]]
 
@@ -116,8 +116,8 @@ def is_of_one_of_several(pair: Pair) -> bool:
     folded = lexicon.folded(newer.said[:READ_CHARS])
     for word in shared[:MAX_PLACES]:
         for found in islice(re.finditer(rf"(?<!\w){re.escape(word.raw)}s? ", folded), MAX_PLACES):
-            which = cues.BESIDE_NOUN.match(folded, found.end())
-            which = which or cues.ADJECTIVE_BEHIND.match(folded, found.end())
+            which = grammar.BESIDE_NOUN.match(folded, found.end())
+            which = which or grammar.ADJECTIVE_BEHIND.match(folded, found.end())
             named = which["which"] if which is not None else ""
             words = [each for each in content_of(newer.said) if each.raw and each.raw == named and tells(each)]
             if any(not (older.mentions(each) or is_among(each, pair.keys)) for each in words):
@@ -133,7 +133,7 @@ def _puts_the_verb_in_the_past(pair: Pair) -> bool:
     """Return whether an English newer one says in the past what the older one says in the present, and nothing of a
     change: "I report to Ann", "I reported to Ben in 2019".
     """
-    if has_any(pair.newer.said, (*cues.CHANGES, cues.GIVEN, cues.JUST, cues.PERFECT, cues.MISTAKEN)):
+    if has_any(pair.newer.said, (*cues.CHANGES, cues.GIVEN, when_cues.JUST, when_cues.PERFECT, cues.MISTAKEN)):
         return False
     now = {word.raw.removesuffix("s") for word in pair.older.clause if word.raw and not word.kind}
     then = {f"{verb.removesuffix('e')}ed" for verb in now}
@@ -146,10 +146,10 @@ def was_so(side: Side) -> bool:
     Where a change is told behind "was", it is a passive: "the class was moved to Monday".
     """
     text = lexicon.folded(side.text[:READ_CHARS])
-    if side.statement.past and not has_any(side.said, cues.CHANGES) and cues.IN_A_YEAR.search(text) is not None:
+    if side.statement.past and not has_any(side.said, cues.CHANGES) and when_cues.IN_A_YEAR.search(text) is not None:
         return True
     changes = (*cues.CHANGES, cues.GIVEN, VERB_OF_CHANGE)
-    after = (text[found.end() :][:WORD_CHARS] for found in islice(cues.PAST_STATE.finditer(text), MAX_PLACES))
+    after = (text[found.end() :][:WORD_CHARS] for found in islice(when_cues.PAST_STATE.finditer(text), MAX_PLACES))
     following = (" ".join(rest.split()[:PASSIVE_WORDS]) for rest in after)
     is_state = any(not any(pattern.search(words) for pattern in changes) for words in following)
     return is_state and not has_any(side.text, (cues.MISTAKEN,))
@@ -160,9 +160,9 @@ def holds_for_a_time(pair: Pair) -> bool:
     ten". One that begins with a day is about that day, where the older one names none.
     """
     said = pair.older.said, pair.newer.said
-    if cues.BEGINS_WITH_TIME.search(said[1][:READ_CHARS]) and not cues.BEGINS_WITH_TIME.search(said[0]):
+    if when_cues.BEGINS_WITH_TIME.search(said[1][:READ_CHARS]) and not when_cues.BEGINS_WITH_TIME.search(said[0]):
         return not pair.tells_what_became_of_it
-    if any(has_any(said[1], (cue,)) and not has_any(said[0], (cue,)) for cue in (cues.RETURN, cues.STANDS_IN)):
+    if any(has_any(said[1], (cue,)) and not has_any(said[0], (cue,)) for cue in (cues.RETURN, whose_cues.STANDS_IN)):
         return True
     begins_with_day = any(word.kind in lexicon.DAYLIKE for word in pair.newer.words[:1])
     if begins_with_day and not (by_kind(pair.older.words).keys() & lexicon.DAYLIKE or tells_when_first(said[1])):
@@ -192,7 +192,7 @@ def _holds_next_time(pair: Pair) -> bool:
     period: "on Mondays", "next Monday".
     """
     older, newer = pair.older, pair.newer
-    is_next = [has_any(side.said, (cues.NEXT,)) for side in (older, newer)]
+    is_next = [has_any(side.said, (when_cues.NEXT,)) for side in (older, newer)]
     if is_next != [False, True] or has_any(newer.said, (lexicon.MOVES,)):
         return False
     is_usual = older.statement.habit or has_any(older.said, (lexicon.ON_WEEKDAYS,))
@@ -206,11 +206,11 @@ def is_agent(pair: Pair) -> bool:
         return False  # "The evening class" is another one than "the class"
     if any(_precedes(last, word, newer) for last in newer.subject[-1:] for word in (*pair.keys, *older.subject)):
         return False  # "The internal deadline moved to …" is about another one than "the deadline"
-    if older.is_of_speaker and not older.subject and has_any(newer.text, (cues.DONE_TO_SPEAKER,)):
+    if older.is_of_speaker and not older.subject and has_any(newer.text, (whose_cues.DONE_TO_SPEAKER,)):
         return pair.changed or pair.clash  # "The doctor put me on 30 mg"
     # "My neighbor has …" is not about the speaker, "my landlord raised our rent" is
-    object_ = cues.BEGINS_WITH_OURS.sub("", lexicon.folded(newer.text[:READ_CHARS]))
-    is_ours = has_any(object_, (cues.SPEAKER, cues.OURS)) or not older.is_of_speaker
+    object_ = whose_cues.BEGINS_WITH_OURS.sub("", lexicon.folded(newer.text[:READ_CHARS]))
+    is_ours = has_any(object_, (whose_cues.SPEAKER, whose_cues.OURS)) or not older.is_of_speaker
     return pair.changed and is_ours and all_in(pair.keys, newer.predicate)
 
 

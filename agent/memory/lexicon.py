@@ -25,6 +25,11 @@ def _signs(pattern: str) -> str:
     return f"|(?=[\u3040-\u9fff])(?:{pattern})"
 
 
+def any_of(words: str, signs: str = "") -> str:
+    """Return a pattern of any of these words, or of the signs of scripts without blanks."""
+    return rf"\b(?:{words})\b" + (_signs(signs) if signs else "")
+
+
 def _any_of(words: str, signs: str) -> str:
     return rf"\b(?:{words})\b" + (_signs(signs) if signs else "")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from agent.memory import cues
+from agent.memory import when_cues
 from agent.memory.lexicon import NUMBER_WORDS, folded
 from agent.memory.statements import READ_CHARS, content_tokens
 from agent.patterns import compile_later
@@ -263,7 +263,7 @@ _HAPPENS_APART: Final = compile_later(
 )
 # When the change was made: in a sentence of a change that is no part of what is so now.
 _MADE_WHEN: Final = compile_later(
-    rf"\s(?:in|im|en|em|a|ad|au|в) (?:early |late |mid-)?(?:{_MONTH})(?=\W*$)|\s(?:{cues.WHEN.pattern})(?=\W*$)"
+    rf"\s(?:in|im|en|em|a|ad|au|в) (?:early |late |mid-)?(?:{_MONTH})(?=\W*$)|\s(?:{when_cues.WHEN.pattern})(?=\W*$)"
 )
 # A code of a word and a number: "tulip-44"
 _HYPHEN_IN_CODE: Final = compile_later(r"(?<=[^\W\d_])-(?=\d)")

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Final
 
-from agent.memory import cues, lexicon
+from agent.memory import cues, grammar, lexicon, when_cues, whose_cues
 from agent.memory.alignment import UNSPACED, clauses_of, content_of, has_any, is_in, negates, owners_in, tells
 from agent.memory.comparison import Pair, Side, compared, is_among
 from agent.memory.restating import with_closed_codes
@@ -29,8 +29,8 @@ from agent.memory.statements import READ_CHARS, Token, displaced_in, sentences, 
 from agent.memory.told import Told
 
 MAX_SENTENCES: Final = 3  # Of a message, in which a value and its successor are told: "Ann left. Ben leads it."
-_ENDS: Final = (lexicon.ENDED, lexicon.CANCELLED, cues.STOPPED, cues.LEFT, cues.GONE, cues.ELIDED_END)
-_TAKES_BACK: Final = (cues.MISTAKEN, cues.WITHDRAWN, cues.BY_ANOTHER)
+_ENDS: Final = (lexicon.ENDED, lexicon.CANCELLED, cues.STOPPED, cues.LEFT, cues.GONE, grammar.ELIDED_END)
+_TAKES_BACK: Final = (cues.MISTAKEN, cues.WITHDRAWN, whose_cues.BY_ANOTHER)
 _LONG: Final = 3  # Digits of a number that names one thing
 _HOURS: Final = frozenset({"clock", "number"})
 _NUMERIC: Final = frozenset({"number", "money", "share", "duration", "age", "code"})
@@ -41,12 +41,12 @@ def names_successor(older: Told, newer: Told) -> bool:
     pair = compared(older, newer)
     text = _message(newer)
     values = _values_of(older, pair)
-    if not values or has_any(text, (cues.AWAY, cues.STANDS_IN, cues.FOR_A_WHILE, cues.SUPPOSES)):
+    if not values or has_any(text, (when_cues.AWAY, whose_cues.STANDS_IN, when_cues.FOR_A_WHILE, cues.SUPPOSES)):
         return False
     clauses = [*chain.from_iterable(map(clauses_of, sentences(text)[:MAX_SENTENCES]))]
     over = [clause for clause in clauses if _is_over(clause, values, pair)]
     rest = [clause for clause in clauses if clause not in over]
-    if not over or has_any(" ".join(over), (cues.WILL_BE, cues.REPORTS)):
+    if not over or has_any(" ".join(over), (when_cues.WILL_BE, cues.REPORTS)):
         return False
     if has_any(" ".join(rest), (*cues.ADDS, *cues.UNSURE)) or _is_of_another(pair, text):
         return False
@@ -103,7 +103,7 @@ def _is_over(clause: str, values: Sequence[Token], pair: Pair) -> bool:
     if _is_for_good(clause, values) or has_any(clause, (cues.NOT_IT,)):
         return True
     # What it denies or tells of the past may be about the other value
-    is_over = negates(clause) or has_any(clause, (cues.PAST_STATE,))
+    is_over = negates(clause) or has_any(clause, (when_cues.PAST_STATE,))
     return is_over and not _names_other(words, values, pair)
 
 
@@ -133,7 +133,7 @@ def _ends_only_it(clause: str, values: Sequence[Token]) -> bool:
 
 def _is_event(clause: str) -> bool:
     """Return whether a clause tells what happened once, and not what is so or what somebody got."""
-    happened = (lexicon.PAST, cues.HAPPENED, cues.PERFECT, cues.PAST_STATE)
+    happened = (lexicon.PAST, when_cues.HAPPENED, when_cues.PERFECT, when_cues.PAST_STATE)
     return has_any(clause, happened) and not has_any(clause, (*cues.CHANGES, cues.GIVEN, cues.BEGUN))
 
 
@@ -175,7 +175,7 @@ def _are_of_one_kind(word: Token, value: Token) -> bool:
 def _shares_a_word(pair: Pair, values: Sequence[Token], clauses: Sequence[str]) -> bool:
     """Return whether both say of what the value is: "Ann leads design", "… Ben leads design"."""
     known = [word for word in (*pair.older.words, *pair.older.key) if not is_in(word, values) and tells(word)]
-    known = [word for word in known if not (word.kind or word.raw in cues.TITLES)]
+    known = [word for word in known if not (word.kind or word.raw in whose_cues.TITLES)]
     said = [word for clause in clauses for word in content_of(clause) if not (word.kind or is_in(word, values))]
     return any(is_among(word, known) for word in said)
 
@@ -186,7 +186,9 @@ def _is_of_one_number(pair: Pair, values: Sequence[Token], clauses: Sequence[str
     """
     numbers = [word for word in values if word.kind in _NUMERIC and len(word.word) >= _LONG]
     is_named = any(is_in(word, content_of(clause)) for clause in clauses for word in numbers)
-    return is_named and all(has_any(text, (cues.SPEAKER, cues.OURS)) for text in (pair.older.said, " ".join(clauses)))
+    return is_named and all(
+        has_any(text, (whose_cues.SPEAKER, whose_cues.OURS)) for text in (pair.older.said, " ".join(clauses))
+    )
 
 
 def _is_of_another(pair: Pair, text: str) -> bool:
@@ -196,6 +198,7 @@ def _is_of_another(pair: Pair, text: str) -> bool:
         return True
     texts = (pair.older.said, text)
     ours, theirs = (
-        [has_any(each, (cue,)) for each in texts] for cue in (cues.BEGINS_WITH_OURS, cues.BEGINS_WITH_THEIRS)
+        [has_any(each, (cue,)) for each in texts]
+        for cue in (whose_cues.BEGINS_WITH_OURS, whose_cues.BEGINS_WITH_THEIRS)
     )
     return (ours[0] and theirs[1] and not ours[1]) or (ours[1] and theirs[0] and not ours[0])
