@@ -32,6 +32,7 @@ OWNED: Final = {
     "participant": "person",
     "person": "id",
     "place": "audience",
+    "place_key": "source",
     "poll_vote": "person",
     "preference": "owner",
     "profile": "person",
@@ -80,8 +81,8 @@ OF_INSTALLATION: Final = {
     "webhook_event": "deliveries to the operator's addresses, before the place of their turn is known",
 }
 
-# Columns that make a key unique everywhere, without naming a team: random texts, or digests of them.
-RANDOM: Final = {("api_token", "hash"), ("api_token", "family"), ("sign_in", "handle")}
+# Columns that make a key unique everywhere, without naming a team: random texts, or digests of them or of a place.
+RANDOM: Final = {("api_token", "hash"), ("api_token", "family"), ("place_key", "mark"), ("sign_in", "handle")}
 
 
 def test_each_table_says_whose_its_rows_are_or_why_they_are_nobodys() -> None:
