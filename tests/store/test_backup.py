@@ -28,7 +28,7 @@ from tests.examples import one_in
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import new_database
-from tests.fakes.operators import EITHER_WAY, Forget
+from tests.fakes.operators import Forget, by_operator, own
 from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import line, pieces_in_files, running
 
@@ -146,8 +146,7 @@ async def test_a_backup_is_taken_while_a_bot_serves(url: str, path: Path, tmp_pa
         assert (await texts_found(store, "tent"), await texts_found(store, "hat")) == (["my tent is green"], [])
 
 
-@EITHER_WAY
-@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+@pytest.mark.parametrize(("engine", "forget"), one_in(2, ["sqlite", "postgresql"], [own, by_operator]))
 async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str, forget: Forget
 ) -> None:
