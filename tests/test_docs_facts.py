@@ -116,6 +116,7 @@ from bot.operators.metrics import MAX_NAMES
 from bot.platforms.discord import shards
 from bot.platforms.slack.asking import MAX_AGE
 from bot.python.engine import RunLimits
+from bot.recovery import service as lost
 from bot.schedules import scheduler
 from bot.settings.declaration import Setting
 from bot.tools.accounts import sign_in
@@ -192,6 +193,8 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"up to {hnsw.BUILD_MB[1] / 1_024:g} GB of the server's memory",
         f"more than about {replica.CHECKS * replica.CHECK_S * 1_000:g} ms behind",
         f"needs more than {words(replica.SEARCH_S)} seconds",
+        f"Every {words(lost.LOOK_S)} seconds, each process",
+        f"After {lost.SETTLE_S:g} seconds, in which the other processes",
     ),
     "troubleshooting": (f"[up to {words(postgresql.POOL + postgresql.POOL_ASIDE + 1)}](",),
     "memory": (

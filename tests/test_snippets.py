@@ -184,6 +184,9 @@ def check_command(words: Sequence[str], target: str, folder: Path) -> None:
             pass
         case ["python", "-m", module, *_]:
             assert (ROOT / f"{module.replace('.', '/')}.py").is_file() or module == "venv", module
+        case ["pgbackrest", stanza, *_]:
+            settings = (ROOT / "deploy" / "pgbackrest" / "pgbackrest.conf").read_text(encoding="utf-8")
+            assert f"[{stanza.removeprefix('--stanza=')}]" in settings, stanza
         case [program, verb, *rest] if verb in INSTALLERS.get(Path(program).name, set[str]()):
             for extras in re.findall(r"(?:cogency-bot|\.)\[([\w,]+)\]", " ".join(rest)):
                 assert {*extras.split(",")} <= EXTRAS, extras

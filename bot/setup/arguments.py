@@ -420,7 +420,7 @@ def _add_backups(commands: _Commands) -> None:
     restore = commands.add(Subcommand.RESTORE, "restore a backup", setup_texts.RESTORE_SAYS)
     copy = commands.add(Subcommand.COPY, "copy all data to another database", setup_texts.COPY_SAYS)
     again = commands.add(
-        Subcommand.FORGET_AGAIN, "erase again what was forgotten after a restored state", setup_texts.FORGET_AGAIN_SAYS
+        Subcommand.FORGET_AGAIN, "erase again what was forgotten, in a restored database", setup_texts.FORGET_AGAIN_SAYS
     )
     again.add_argument(
         "file",
