@@ -248,6 +248,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"counts separately for {words(replicas.ALONE_S)} seconds",
     ),
     "files": (
+        f"HTML of more than {file_reading.SOURCE_CHARS:,} characters",
         f"up to {words(file_reading.MAX_PICTURES)} images and {words(file_reading.MAX_FILES)} other files",
         stated(file_reading.READ_S, 60, "for at most a minute"),
         f"{file_reader.CPU_S:g} seconds of CPU time, {file_reader.SECONDS:g} seconds in total",
