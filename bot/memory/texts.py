@@ -204,7 +204,7 @@ PROJECT = ("About {what}", "What do you know about my project {what}, and what i
 # What holds for everyone: `/policy`
 
 POLICY_USAGE = (
-    "Write `list`, `history`, `set NAME: POLICY`, as in `set budget: at most 5,000 EUR a month`, `remove 3`, or "
+    "Write `list`, `history`, `set NAME: POLICY` (as in `set budget: at most 5,000 EUR a month`), `remove 3` or "
     "`keep 3`."
 )
 POLICY_TOO_LONG = "Use up to {limit} characters, and up to {name_limit} before the colon."
