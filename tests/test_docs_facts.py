@@ -60,7 +60,7 @@ import bot.tools.texts as tool_texts
 import bot.webhooks.config as hook_config
 import bot.webhooks.texts as webhook_texts
 import store.search.text as search_text
-from agent import addresses, asking, budget_days, consents, eval_runs, handoffs, outgoing, presentations, tool_policy
+from agent import addresses, asking, budget_days, consents, eval_runs, handoffs, presentations, tool_policy
 from agent.context import RESULT_CHARS
 from agent.hooks import masking, running
 from agent.hooks import thread as hook_thread
@@ -333,7 +333,6 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"Default: {hook_config.DEFAULT_DOLLARS}.",
         f"Default: {hook_config.DEFAULT_RATE} |",
     ),
-    "webhooks-out": (f"for {hours(outgoing.TRIED_FOR):g} hours",),
     "api": (
         f"Default: {api_tokens.DEFAULT_DAYS} days",
         f"up to {api_wire.MAX_POST_CHARS:,} characters",
