@@ -128,8 +128,8 @@ class ModelSettings:
         default=False,
         section=Section.MODELS,
         description=(
-            "Whether managers of a channel can add the channel's own API keys with /keys, which its questions are then "
-            "billed to (docs/models.md). Needs COGENCY_ACCOUNT_KEY, which encrypts them."
+            "Whether channel managers can add their channel's own API keys with /keys. Questions in the channel are "
+            "then billed to these keys (docs/models.md). Needs COGENCY_ACCOUNT_KEY, which encrypts them."
         ),
     )
     embeddings: str | None = setting(

@@ -56,8 +56,7 @@ OWN_KEY_WRONG = "{label} does not accept this key, so I did not save it. Copy it
 OWN_KEY_UNCHECKED = "I could not check the key, because {label} did not answer, so I did not save it. Try again soon."
 NOT_AN_OWN_KEY = "That is not an API key: it must be one key, without spaces or quotation marks. I did not save it."
 OWN_KEYS_NEED_EXTRA = (
-    "COGENCY_CHANNEL_KEYS needs the extra 'mcp', whose library encrypts the keys, and which is not installed. Run "
-    "{command}"
+    "COGENCY_CHANNEL_KEYS needs the extra 'mcp', which encrypts the keys. It is not installed. Run {command}"
 )
 OWN_KEYS_NEED_SEALING = (
     "COGENCY_CHANNEL_KEYS needs COGENCY_ACCOUNT_KEY, which encrypts channels' API keys. Set it to 32 random bytes as "

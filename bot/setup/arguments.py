@@ -131,7 +131,7 @@ def parser() -> argparse.ArgumentParser:
         "place",
     )
     _add_plugins(_Commands(commands.group("plugins", "manage plug-ins: folders with skills and tool servers")))
-    _add_keys(_Commands(commands.group("keys", "list, set and remove the API keys that channels have of their own")))
+    _add_keys(_Commands(commands.group("keys", "list, set and remove channels' own API keys")))
     _add_tokens(_Commands(commands.group("token", "create, list and revoke the tokens of programs that ask the bot")))
     _add_feedback(_Commands(commands.group("feedback", "export what people shared about answers, and count ratings")))
     _add_webhooks(_Commands(commands.group("webhooks", "list failed outgoing webhooks, and try them again")))
@@ -550,7 +550,7 @@ def _add_hooks(commands: _Commands) -> None:
 
 
 def _add_keys(commands: _Commands) -> None:
-    set_ = commands.add(Subcommand.KEYS_SET, "set a channel's key for a service of models", setup_texts.KEYS_SET_SAYS)
+    set_ = commands.add(Subcommand.KEYS_SET, "set a channel's key for a model service", setup_texts.KEYS_SET_SAYS)
     list_ = commands.add(
         Subcommand.KEYS_LIST, "list channels' keys by their last four characters", setup_texts.WORKS_BESIDE
     )

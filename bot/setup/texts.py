@@ -101,15 +101,17 @@ TOKEN_SERVICE_MADE = (
 )
 TOKEN_REVOKED = "Revoked token {id} ({name})."
 KEYS_SET_SAYS = (
-    "The key is read from standard input, or asked for at a terminal. It is tried before it is stored, and encrypted "
-    "with COGENCY_ACCOUNT_KEY. The channel's questions are then billed to it (docs/models.md)."
+    "The command reads the key from standard input, or asks for it in a terminal. It tests the key, and stores it "
+    "encrypted with COGENCY_ACCOUNT_KEY. The channel's questions are then billed to it (docs/models.md)."
 )
 KEY_ASKS = "API key: "
-KEY_NEEDS_CHANNEL = "{of} is not a channel in which the bot was asked. Use a channel's ID from `cogency place find`."
+KEY_NEEDS_CHANNEL = (
+    "{of} is not a channel where people have asked the bot. Use a channel's ID from `cogency place find`."
+)
 KEY_SET = "Set the key {end} for {vendor} in {of}."
 KEY_REMOVED = "Removed the key for {vendor} of {of}."
 NO_SUCH_KEY = "{of} has no key for {vendor}. `cogency keys list` shows all keys."
-NO_CHANNEL_KEYS = "No channel has a key of its own."
+NO_CHANNEL_KEYS = "No channel has its own key."
 KEY_REFUSED_SINCE = ", refused since {time} UTC"
 NO_TOKENS = "There are no tokens. Create one with `cogency token create`."
 HOOKS_ADD_SAYS = (

@@ -452,7 +452,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "until a manager or you remove the key, the channel is deleted, or its workspace or server has removed the "
             "bot",
             Fate.STAYS,
-            "It belongs to the channel, and does not contain who entered it",
+            "It belongs to the channel, and does not contain the name of the person who entered it",
         ),
         "api_token": Stored(
             "hashes of the tokens and refresh tokens of programs that ask the bot, with each token's name, person or "
