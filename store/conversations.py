@@ -14,7 +14,7 @@ from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
 from agent.schedules.ids import occurrence_id
 from agent.stored_messages import AttachedMessage, Author, StoredMessage, Thread
 from store import row_mapping
-from store.databases.database import SqlStore, reads, reads_one, writes
+from store.databases.database import SqlStore, reads, reads_few, reads_one, writes
 from store.handoff_tables import handoff
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
@@ -211,7 +211,7 @@ class SqlConversations(SqlStore):
     threads = reads(threads)
     groups = reads(groups)
     latest_elsewhere = reads_one(latest_elsewhere)
-    participants = reads_one(participants)
+    participants = reads_few(participants)
     questions = reads(questions)
     messages_of = reads(messages_of)
     attached_messages = reads(attached_messages)

@@ -8,7 +8,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlmodel import Field
 
-from store.databases.database import SqlStore, StorableText, in_order, reads_one, writes
+from store.databases.database import SqlStore, StorableText, in_order, reads_few, reads_one, writes
 from store.schema import TableRow, metadata
 
 
@@ -92,8 +92,8 @@ _TOGETHER: Final = ContextVar[_ReadTogether | None]("preferences read together",
 
 
 class SqlPreferences(SqlStore):
-    of_each = reads_one(chosen_by_each)
-    _of_one = reads_one(chosen)
+    of_each = reads_few(chosen_by_each)
+    _of_one = reads_few(chosen)
     all_named = reads_one(named)
     _set = writes(choose)
     _swap = writes(swap)

@@ -74,6 +74,10 @@ class Database(Protocol):
         """
         ...
 
+    async def read_few(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """As `read_one`, for work that finds a few rows by an index: it may run on the event loop."""
+        ...
+
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         """As `read`, for work that computes for long: it does not block the event loop."""
         ...
@@ -314,6 +318,15 @@ def reads_one(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
 
     async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
         return await store.database.read_one(work, *args, **options)
+
+    return run
+
+
+def reads_few(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
+    """A method that runs `work`, which finds a few rows by one statement and an index."""
+
+    async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
+        return await store.database.read_few(work, *args, **options)
 
     return run
 

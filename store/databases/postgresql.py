@@ -296,6 +296,9 @@ class PostgresDatabase:
     async def read_one(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(None, lambda c: work(c, *args, **options), is_one=True)
 
+    async def read_few(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self.read_one(work, *args, **options)
+
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(None, lambda c: work(c, *args, **options), is_long=True)
 

@@ -47,8 +47,8 @@ from store.databases.database import (
     SqlStore,
     StorableText,
     reads,
+    reads_few,
     reads_long,
-    reads_one,
     writes_alone,
 )
 from store.file_tables import saved_file
@@ -478,7 +478,7 @@ class SqlForgetting(SqlStore):
     undo = writes_alone(entries.restore)
     titles = reads_long(thread_titles)
     author = reads(_author)
-    text = reads_one(_text)
+    text = reads_few(_text)
 
     def __init__(
         self,

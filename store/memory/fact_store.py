@@ -51,7 +51,7 @@ from agent.memory.writing import (
     removed,
 )
 from agent.stored_messages import Author
-from store.databases.database import SqlStore, in_order, reads, reads_one, row_id, storable, writes
+from store.databases.database import SqlStore, in_order, reads, reads_few, row_id, storable, writes
 from store.json_lists import ids_in_parameter, texts_in_parameter
 from store.memory import fact_index
 from store.memory.fact_index import fact_term
@@ -419,7 +419,7 @@ class SqlFacts(SqlStore):
     readable = reads(readable)
     latest = reads(latest)
     kept_in = reads(kept_in)
-    _has_news = reads_one(has_news)
+    _has_news = reads_few(has_news)
     doubts = reads(doubts)
     settle = writes(settle)
     reinstate = writes(reinstate)

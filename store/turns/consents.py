@@ -19,7 +19,7 @@ from agent.progress import decode
 from agent.schedules.long_work import asked_in
 from agent.stored_messages import Author
 from store import budget_days
-from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, reads_one
+from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, reads_few
 from store.message_tables import message
 from store.schema import TableRow, metadata, partial_index
 from store.turn_tables import DONE, RUNNING, WAITING, turn
@@ -145,9 +145,9 @@ def undecided(connection: sa.Connection, person: str) -> list[Undecided]:
 
 
 class SqlConsents(SqlStore):
-    decided = reads_one(decided)
-    standing = reads_one(standing)
-    standing_calls = reads_one(standing_calls)
+    decided = reads_few(decided)
+    standing = reads_few(standing)
+    standing_calls = reads_few(standing_calls)
     undecided = reads(undecided)
 
     async def decide(

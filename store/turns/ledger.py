@@ -45,7 +45,7 @@ from store import (
 )
 from store.budget_tables import budget_pause
 from store.channels import in_channel
-from store.databases.database import Database, SqlStore, in_order, reads, reads_one, row_id, writes
+from store.databases.database import Database, SqlStore, in_order, reads, reads_few, reads_one, row_id, writes
 from store.erased_ids import ErasedIds
 from store.json_columns import NamedInProgress, progress_calls
 from store.json_lists import ids_in_parameter
@@ -443,11 +443,11 @@ class SqlLedger(SqlStore):
     discount = writes(discount)
     release = writes(release)
     put_aside = writes(put_aside)
-    waits_for_people = reads_one(waits_for_people)
+    waits_for_people = reads_few(waits_for_people)
     stop = writes(amendments.stop)
     take_back = writes(amendments.take_back)
-    stopping = reads_one(amendments.stopping)
-    withdrawn = reads_one(amendments.withdrawn)
+    stopping = reads_few(amendments.stopping)
+    withdrawn = reads_few(amendments.withdrawn)
     waiting = reads(joining.waiting_to_join)
     withdraw = writes(amendments.withdraw)
     ended = reads(takeover.ended_turns)

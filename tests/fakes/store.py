@@ -142,6 +142,9 @@ class DatabaseInMemory:
     async def read_one(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return self.now(work, *args, **options)
 
+    async def read_few(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return self.now(work, *args, **options)
+
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return self.now(work, *args, **options)
 

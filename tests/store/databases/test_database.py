@@ -13,8 +13,9 @@ from sqlalchemy.exc import OperationalError, StatementError
 
 from agent.errors import StoreError
 from store.databases.sqlite import open_sqlite, store_error
-from store.engine import Store
+from store.engine import Store, open_store
 from store.erased_ids import erased
+from store.preferences import chosen
 from store.schema import meta
 from tests.fakes.incoming import said
 from tests.patience import PATIENCE_S
@@ -143,6 +144,47 @@ def test_each_error_of_sqlite_is_a_sentence_that_says_what_to_do(name: str, sent
     error = store_error(OperationalError("", {}, original), Path("/data/store.db"))
     assert sentence in str(error)
     assert "/data/store.db" in str(error)
+
+
+async def test_a_few_rows_are_read_while_other_threads_are_busy_and_see_what_is_committed(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite:///{tmp_path / 'bot.db'}")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def choose(connection: Connection) -> None:
+        connection.execute(insert(meta).values(name="chosen", value=b""))
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+
+    def names(connection: Connection) -> set[str]:
+        return set(connection.execute(select(meta.c.name)).scalars())
+
+    writing = asyncio.create_task(store.database.write(choose))
+    await asyncio.to_thread(begun.wait, PATIENCE_S)
+    assert "chosen" not in await store.database.read_few(names)
+    go_on.set()
+    await writing
+    assert "chosen" in await store.database.read_few(names)
+    await store.close()
+    with pytest.raises(StoreError):
+        await store.database.read_few(names)
+
+
+async def test_a_few_rows_of_a_file_that_is_locked_are_waited_for_without_stopping_the_loop(tmp_path: Path) -> None:
+    path = tmp_path / "bot.db"
+    store = await open_store(f"sqlite:///{path}")
+    await store.preferences.set("ann", "model", "small")
+    await store.close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    database = open_sqlite(f"/{path}", PATIENCE_S)
+    reading = asyncio.create_task(database.read_few(chosen, "ann"))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not reading.done()
+    other.close()
+    assert await reading == {"model": "small"}
+    await database.close()
 
 
 async def test_a_full_disk_is_one_sentence_and_loses_nothing(store: Store) -> None:
