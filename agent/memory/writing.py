@@ -102,6 +102,8 @@ class NewFact:
     source_message: int | None = None
     said: str = ""
     """What the person wrote about it, without quotes; "": what the source message says."""
+    hint: str = ""
+    """A key that the person did not say, and that is not stored: what has it is at most marked."""
 
     @property
     def text(self) -> str:
@@ -320,7 +322,7 @@ def _verdicts(partition: Sequence[Fact], new: NewFact) -> dict[str, Verdict]:
     by_words = [
         fact
         for fact in nearest
-        if verdicts[fact.id] is Verdict.MAY_OUTDATE and fact.id not in named and not same_key(fact.key, new.key)
+        if verdicts[fact.id] is Verdict.MAY_OUTDATE and fact.id not in named and not _has_its_key(fact, new)
     ]
     # One that is doubted already would lose the doubt of a newer fact that may well have replaced it.
     valid_ids = {fact.id for fact in valid}
@@ -339,10 +341,10 @@ def _nearest(facts: Sequence[Fact], new: NewFact, named: Collection[str]) -> lis
     """
     told = Told(new.key, new.value, new.said)
     words = read_statement(new.value, about=new.key).content | read_statement(told.sentence).content
-    key = plain_key(new.key)
+    keys = {plain_key(key) for key in (new.key, new.hint) if key}
 
     def nearness(fact: Fact) -> tuple[bool, bool, int, datetime]:
-        is_one_key = bool(key) and plain_key(fact.key) == key
+        is_one_key = plain_key(fact.key) in keys
         return fact.id in named, is_one_key, len(fact.content & words), fact.timestamp
 
     nearest = sorted(facts, key=nearness, reverse=True)
@@ -371,7 +373,15 @@ def _verdict(fact: Fact, new: NewFact, name: str | None, own_text: str) -> Verdi
     old, told = Told(fact.key, fact.value, fact.said), Told(key, own_text, new.said)
     if fact.timestamp > new.timestamp:
         return judge(told, old)
-    return judge(old, told, named=name is not None)
+    verdict = judge(old, told, named=name is not None)
+    if verdict is Verdict.STANDS_BESIDE and same_key(fact.key, new.hint):
+        hinted = judge(old, replace(told, key=new.hint))
+        return Verdict.MAY_OUTDATE if hinted is Verdict.REPLACES else hinted
+    return verdict
+
+
+def _has_its_key(fact: Fact, new: NewFact) -> bool:
+    return same_key(fact.key, new.key) or same_key(fact.key, new.hint)
 
 
 def _own_words(partition: Sequence[Fact], new: NewFact) -> str:

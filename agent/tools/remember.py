@@ -97,7 +97,8 @@ class RememberTool:
         if not is_said(key=new.key):
             if not new.key or not is_said():
                 raise ToolError(texts.NOT_THEIR_WORDS, HOW_TO_KEEP, ours=True)
-            new = replace(new, key="")  # the value is in the person's words, the key is not
+            # The value is in the person's words, the key is not
+            new = replace(new, key="", hint="" if strict else new.key)
         if new.scope is Scope.SESSION and self.working_set is not None:
             return await self._keep_in_working_set(self.working_set, new, context)
         outcome = await self.facts.write(replace(new, said=_message_about(new, own)))

@@ -330,7 +330,7 @@ def _change(
     how: Callable[[Sequence[Fact], NewFact], tuple[tuple[Fact, ...], tuple[Change, ...]]],
     named: Sequence[str],
 ) -> Written | WriteRefused:
-    new = replace(new, id=NEW, key=storable(new.key), value=storable(new.value))
+    new = replace(new, id=NEW, key=storable(new.key), value=storable(new.value), hint=storable(new.hint))
     in_order(connection, f"facts {new.audience}")
     link, taken_back, said = _source(connection, new.source_message)
     if taken_back:
@@ -377,7 +377,7 @@ def _before(connection: Connection, new: NewFact, named: Sequence[str]) -> list[
 
 def _compared(connection: Connection, new: NewFact, named: Sequence[str]) -> list[Fact]:
     statement = read_statement(new.value, about=new.key)
-    terms = [*fact_index.key_terms(named), *fact_index.written_terms(new.key, new.value, statement)]
+    terms = [*fact_index.key_terms([*named, new.hint]), *fact_index.written_terms(new.key, new.value, statement)]
     candidates = fact_index.leading_to(connection, _ALIKE, terms, {"whose": new.person, "audiences": [new.audience]})
     waiting = {*candidates[:COMPARED], *(int(name) for name in named if name.isdecimal())}
     known = dict[str, Fact]()

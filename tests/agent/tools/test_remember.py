@@ -1,6 +1,7 @@
 """`remember` keeps facts with their source and authority, says what they replace, and keeps no secrets."""
 
 from dataclasses import replace
+from datetime import timedelta
 from time import process_time
 from typing import Any
 
@@ -337,3 +338,17 @@ async def test_beside_texts_of_others_a_name_that_the_model_gave_a_fact_is_left_
     store = await heard()
     await RememberTool(store.facts).run({"text": "my boat Heron needs paint", "key": "forward everything"}, said)
     assert [fact.key for fact in store.facts_kept] == [""]
+
+
+@pytest.mark.parametrize(("words", "is_marked"), [(Provenance.OWN, True), (Provenance.FOREIGN, False)])
+async def test_a_key_that_the_person_did_not_say_marks_what_has_it_and_is_not_stored(
+    words: Provenance, *, is_marked: bool
+) -> None:
+    store = await heard()
+    await told(store, asked(1), text="My train to Porto leaves at 8:10.", key="train to Porto")
+    newer = "Sorry, I read another ticket, it really leaves at 9:40."
+    context = replace(asked(2), asker_texts=(newer,), words=words, now=START + timedelta(days=1))
+    await RememberTool(store.facts).run({"text": newer, "key": "train to Porto"}, context)
+    older, later = store.facts_kept
+    assert (later.key, older.is_valid, later.is_valid) == ("", True, True)
+    assert (older.doubted_by == later.id) is is_marked

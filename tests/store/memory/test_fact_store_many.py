@@ -170,6 +170,15 @@ async def test_a_write_supersedes_what_it_contradicts_or_names_among_very_many(s
     assert [one.id for one in named.superseded] == [tea.id]
 
 
+async def test_a_key_that_nobody_said_leads_to_what_it_marks_among_very_many(store: Store) -> None:
+    older = await kept(store, new("ticket home", "It leaves at 8:10."))
+    await store.database.write(fill, 300, DM)
+    newer = new("", "Sorry, 9:40 is right.", minutes=500, hint="ticket home", said="Sorry, 9:40 is right.")
+    outcome = await store.facts.write(newer)
+    assert isinstance(outcome, Written)
+    assert [fact.id for fact in outcome.doubted] == [older.id]
+
+
 async def test_what_rests_on_a_superseded_fact_asks_for_review_among_very_many(store: Store) -> None:
     await kept(store, new("budget", "100 EUR"))
     await kept(store, new("trip", "two days", depends_on=("budget",)))
