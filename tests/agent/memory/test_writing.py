@@ -224,3 +224,11 @@ def test_a_value_in_that_of_something_else_is_not_replaced_though_a_model_names_
     deck = new("1", "deck fee", "free", said="The upper deck is free.", source_message=1)
     cabin = new("2", "cabin fee", "no longer free", said="The cabin is no longer free.", source_message=2, minutes=9)
     assert valid(written(deck, replace(cabin, supersedes=("1",)))) == ["free", "no longer free"]
+
+
+def test_a_quoted_value_is_replaced_by_number_unless_the_keys_name_two_things() -> None:
+    older, newer = "The server is in York.", "Not any more: The server is in York."
+    for key, other, is_replaced in (("server a1", "server a1", True), ("server a1", "server a2", False)):
+        facts = written(new("1", key, older), new("2", other, newer, minutes=1, supersedes=("1",)))
+        assert facts[0].is_valid is not is_replaced
+        assert facts[0].doubted_by == (None if is_replaced else "2")
