@@ -15,8 +15,9 @@ over as for maintenance, and all of etcd is lost. Each failed host comes back.
 `--failure lag` is another test, with asynchronous replication: the replicas receive nothing for LAG_S seconds, and then
 the primary's host dies. The bot has to find out what the new primary lacks.
 
-Each host has a watchdog (`benchmarks.failover_cluster`). With `--no-watchdog`, Debian 12's Patroni 3.0.2 lets a primary
-that was frozen lead again, and what was stored in between is lost; Patroni 4.1 does not.
+Each host has a watchdog (`benchmarks.failover_cluster`), unless `--no-watchdog` is given. Debian 12's Patroni 3.0.2
+uses etcd's API v2: through the API v3, it lets a primary that was frozen or cut off lead again, and what was stored in
+between is lost.
 
 Exit code 1: something is wrong. Without Debian's packages (`benchmarks.failover_cluster.PACKAGES`) or without root, the
 benchmark says so and ends with 0.

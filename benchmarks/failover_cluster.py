@@ -33,6 +33,10 @@ PASSWORD: Final = "open-sesame"  # noqa: S105 -- of a cluster that ends with the
 READY_S: Final = 120.0
 LOOK_S: Final = 0.2
 COMMAND_S: Final = 30.0
+# Before, Patroni writes the leader's key through etcd's API v3 without comparing it once its lease has run out: a
+# primary that was frozen or cut off then leads again. Through the API v2, it compares the key.
+COMPARES_KEYS: Final = (3, 1)
+OLD_API: Final = "etcd"
 START_FAILED: Final = "start failed"  # As Patroni calls it
 BOOT_S: Final = 5.0  # From the reset of a host to its first process
 # The shortest times that Patroni allows: a primary that does not renew its lease for so long is replaced.
@@ -44,7 +48,7 @@ name: m{number}
 restapi:
   listen: {host}:8008
   connect_address: {host}:8008
-etcd3:
+{api}:
   hosts: [{etcd}]
 bootstrap:
   dcs:
@@ -104,6 +108,11 @@ def _programs() -> Path | None:
     return found[-1].parent if found else None
 
 
+def _version(patroni: str) -> tuple[int, ...]:
+    found = re.search(rb"(\d+)\.(\d+)", _run(patroni, "--version"))
+    return () if found is None else (int(found[1]), int(found[2]))
+
+
 def _run(*command: str) -> bytes:
     return subprocess.run(command, check=True, capture_output=True, timeout=COMMAND_S).stdout
 
@@ -119,6 +128,8 @@ class Member:
     has_watchdog: bool = True
     is_synchronous: bool = True
     """Whether its cluster replicates synchronously."""
+    version: tuple[int, ...] = ()
+    """Of Patroni."""
 
     @property
     def space(self) -> str:
@@ -127,6 +138,11 @@ class Member:
     @property
     def host(self) -> str:
         return f"{NET}.{10 + self.number}"
+
+    @property
+    def api(self) -> str:
+        """The API of etcd that Patroni uses, as its configuration calls it."""
+        return OLD_API if self.version < COMPARES_KEYS else "etcd3"
 
     @property
     def device(self) -> Path:
@@ -179,6 +195,7 @@ class Member:
             *("--listen-peer-urls", f"http://{self.host}:2380", "--listen-client-urls", f"http://{self.host}:2379"),
             *("--initial-advertise-peer-urls", f"http://{self.host}:2380"),
             *("--advertise-client-urls", f"http://{self.host}:2379"),
+            *(("--enable-v2",) if self.api == OLD_API else ()),
             *("--initial-cluster", cluster, "--initial-cluster-state", "existing" if data.exists() else "new"),
         )
 
@@ -188,6 +205,7 @@ class Member:
             _CONFIGURATION.format(
                 number=self.number,
                 host=self.host,
+                api=self.api,
                 etcd=", ".join(f"'{member.host}:2379'" for member in members),
                 ttl=TTL_S,
                 net=NET,
@@ -356,8 +374,10 @@ async def cluster(
     folder: Path, patroni: str, *, has_watchdogs: bool = True, is_synchronous: bool = True
 ) -> AsyncGenerator[Cluster]:
     """Run a cluster with synchronous or asynchronous replication. `folder`: for its data and logs."""
-    numbers = range(1, MEMBERS + 1)
-    members = tuple(Member(number, folder / f"m{number}", patroni, has_watchdogs, is_synchronous) for number in numbers)
+    numbers, version = range(1, MEMBERS + 1), _version(patroni)
+    members = tuple(
+        Member(number, folder / f"m{number}", patroni, has_watchdogs, is_synchronous, version) for number in numbers
+    )
     bare, watchdogs = Cluster(members), list[Watchdog]()
     try:
         _run("ip", "link", "add", BRIDGE, "type", "bridge")

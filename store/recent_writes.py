@@ -74,6 +74,10 @@ class WriteMemory:
         self.messages.append(StoredMessage(incoming.source, incoming.event_id, *posted, answered))
         self._unseen = min(self._unseen + 1, MESSAGES)
 
+    def has_answered(self, incoming: Incoming) -> bool:
+        posted = incoming.source, incoming.channel, incoming.message_id
+        return any(each.answered and (each.source, each.channel, each.message_id) == posted for each in self.messages)
+
     def note_forgetting(self, done: StoredForgetting) -> None:
         if not isinstance(done.plan, OneReply):
             self.forgettings.append(done)

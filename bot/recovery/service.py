@@ -26,8 +26,8 @@ from bot.chat.unexpected import unexpected_logged
 
 log = logging.getLogger(__name__)
 
-LOOK_S: Final = 5.0  # One read by keys; processes that stored nothing do not read
-SETTLE_S: Final = 15.0  # Three looks, for processes that reach the database later
+LOOK_S: Final = 2.0  # One read by keys; processes that stored nothing do not read
+SETTLE_S: Final = 15.0  # Several looks, for processes that reach the database later
 
 
 @dataclass(slots=True)

@@ -142,18 +142,22 @@ def accept(
     claiming: Claiming | None = None,
     narrowing: bool = False,  # noqa: FBT001,FBT002 -- given by position, with all the others
     answers: int | None = None,
+    was_answered: bool = False,  # noqa: FBT001,FBT002 -- as above
 ) -> Accepted:
     """Store an incoming message as a turn in `state`, unless it is known or was forgotten.
 
     `terms`: limits to check first; raises TermsNotMet. `claiming`: claim a turn in the same transaction. `narrowing`:
     the channel may hold messages from a time when more people could read it; they are restricted first. `answers`: the
-    turn whose question it answers; if it is not given, that is found out.
+    turn whose question it answers; if it is not given, that is found out. `was_answered`: if it is not known, the
+    database has lost it and its answer, and it is not answered again.
     """
     in_order(connection, incoming.conversation)
     known = participants.known_participant(connection, incoming, erased_ids.of_message(incoming))
     # A message that was forgotten must not come back when the platform sends its event again.
     if known.turn is not None or known.forgotten:
         return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
+    if was_answered:
+        return Accepted(FORGOTTEN, duplicate=True)
     if terms is not None:
         check_terms(connection, incoming, terms)
     audience = _audience(incoming)
@@ -469,7 +473,8 @@ class SqlLedger(SqlStore):
         """
         narrowing = self._labels.may_have_changed(incoming)
         indexed = await index.indexed(self.database, incoming.text)
-        arguments = accept, incoming, indexed, self._erased_ids, state, terms, claiming, narrowing
+        answered = self._memory is not None and self._memory.has_answered(incoming)
+        arguments = accept, incoming, indexed, self._erased_ids, state, terms, claiming, narrowing, None, answered
         accepted = await self.database.write(*arguments)
         if not accepted.duplicate:
             self._labels.keep(incoming)

@@ -91,6 +91,7 @@ async def test_a_lost_message_that_this_process_answered_is_not_accepted_again(p
         await other.ledger.accept(there)
         await answered(store, there, "The white one.")  # the other process took it in
         await postgres.fail_over(url)
+        assert not await is_new(store, here)  # the platform delivers it again before anyone has looked
         assert await store.recent_writes.lost() == LostWrites(here.time, messages=2, forgettings=0)
         await store.recent_writes.repair(START)
         assert not await is_new(other, here)
