@@ -31,7 +31,7 @@ from agent.memory.attributes import differs_in_one_place, gives_another_value, s
 from agent.memory.comparison import compared, may_be_about_the_same
 from agent.memory.distinct import are_two_things
 from agent.memory.facts import plain_key, same_key
-from agent.memory.keys import tell_apart
+from agent.memory.keys import name_one_thing, tell_apart
 from agent.memory.supersession import contradicts, different_subjects
 from agent.memory.told import Told, has_cue
 
@@ -49,7 +49,7 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     is_same = older.value.strip().casefold() == newer.value.strip().casefold()
     if is_same and plain_key(older.key) == plain_key(newer.key):
         return Verdict.STANDS_BESIDE
-    is_said = named or same_key(older.key, newer.key)  # That they are about one thing
+    is_said = named or name_one_thing(older.key, newer.key)  # That they are about one thing
     if _are_long(older, newer):
         return Verdict.MAY_OUTDATE if is_said and not has_cue(newer, cues.ADDS) else Verdict.STANDS_BESIDE
     may_be_one = not tell_apart(older.key, newer.key)

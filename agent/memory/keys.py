@@ -57,6 +57,17 @@ _LIGHT_UNSPACED: Final = compile_later(
 _KIND_UNSPACED: Final = compile_later("(?:日期|时间|地点|地址|电话|价格|费用|曜日|日時|時間|場所|住所|電話|料金|日付)$")
 
 
+def name_one_thing(key: str, other: str) -> bool:
+    """Return whether two keys are one, but for what may differ: "wedding date", "our wedding"."""
+    if same_key(key, other):
+        return True
+    return (
+        max(len(key), len(other)) <= KEY_CHARS
+        and _share_a_word(_parts(key), _parts(other))
+        and not tell_apart(key, other)
+    )
+
+
 def tell_apart(key: str, other: str) -> bool:
     """Return whether one key names something that the other does not. An empty key tells nothing apart."""
     if not key.strip() or not other.strip() or same_key(key, other):

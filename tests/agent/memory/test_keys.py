@@ -5,7 +5,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from agent.memory.judging import Verdict, judge
-from agent.memory.keys import KEY_CHARS, tell_apart
+from agent.memory.keys import KEY_CHARS, name_one_thing, tell_apart
 from agent.memory.told import Told
 
 # No light word ("my", "new") can be made of these letters
@@ -99,3 +99,12 @@ def test_light_words_the_kind_of_a_value_the_order_and_the_form_of_a_role_tell_n
 ) -> None:
     assert not tell_apart(key, other)
     assert not tell_apart(other, key)
+
+
+def test_what_has_one_key_but_for_light_words_is_marked_at_least() -> None:
+    older, newer = "The ball is in the old mill.", "We had to think again, Ute offers her barn in May."
+    for key, other in (("our ball", "ball date"), ("phone of Ann", "Ann's new phone")):
+        assert name_one_thing(key, other)
+        assert judge(Told(key, older, older), Told(other, newer, newer)) is Verdict.MAY_OUTDATE
+    for key, other in (("boss", "manager"), ("", ""), ("launch date", "launch place")):
+        assert not name_one_thing(key, other)
