@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent.errors import KeyTrouble, Refused, StoreError
 from agent.incoming import person_source
-from agent.memory.audience import Audience
+from agent.memory.audience import Audience, GroupAudience, TeamAudience
 from agent.ports.clock import Clock
 from agent.ports.place_keys import PlaceKeys, StoredPlaceKey
 from agent.ports.tool_audit import ToolAudit
@@ -95,7 +95,10 @@ class PlaceKeyService:
         """Store a key of the asker's channel, after it was tried. Raises Refused and StoreError."""
         self._check_manager(asker)
         source = person_source(asker.person.id)
-        stored = await self.put(source, asker.channel, asker.place.audience, vendor, key)
+        # The readers of a private thread are not those of its channel, to which the key belongs.
+        read_by = asker.place.audience
+        audience = read_by if isinstance(read_by, TeamAudience) else GroupAudience(f"{source}:{asker.channel}")
+        stored = await self.put(source, asker.channel, audience, vendor, key)
         await self._record(asker, f"channel key {vendor}: {stored.ending}")
         return stored
 

@@ -312,11 +312,10 @@ def tokens_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
         case plans.Everything(who):
             return api_token.c.person == who
         case plans.Gone(_, channels, audiences, sources, within):
-            in_channels_ = and_(api_token.c.source == within, api_token.c.channel.in_(sorted(channels)))
             return or_(
                 api_token.c.source.in_(sorted(sources)),
                 api_token.c.audience.in_(sorted(audiences)),
-                and_(in_channels_, api_token.c.channel != ""),
+                and_(in_channels(api_token, within, channels), api_token.c.channel != ""),
             )
         case _:
             return false()
@@ -329,7 +328,7 @@ def place_keys_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
             return or_(
                 place_key.c.source.in_(sorted(sources)),
                 place_key.c.audience.in_(sorted(audiences)),
-                and_(place_key.c.source == within, place_key.c.channel.in_(sorted(channels))),
+                in_channels(place_key, within, channels),
             )
         case _:
             return false()

@@ -93,6 +93,7 @@ async def test_an_owner_has_few_tokens_each_with_its_own_name(either: Store) -> 
     [
         (Everything(ANN), {"ci", "web", "bobs"}),
         (Gone(channels=frozenset({"C1"}), within="slack:T1"), {"ide", "web", "bobs"}),
+        (Gone(channels=frozenset({"C1"})), {"ide", "web", "bobs"}),
         (Gone(channels=frozenset({"C1"}), within="slack:T2"), {"ide", "ci", "web", "bobs"}),
         (Gone(audiences=frozenset({label(SECRET_CHANNEL)})), {"ide", "web", "bobs"}),
         (Gone(sources=frozenset({"slack:T1"})), {"bobs"}),

@@ -51,11 +51,12 @@ async def test_that_a_key_is_refused_is_new_once_until_it_is_accepted_or_replace
     [
         (Gone(channels=frozenset({"C1"}), within="slack:T1"), {"other", "team"}),
         (Gone(channels=frozenset({"C1"}), within="slack:T2"), {"mark", "team"}),
+        (Gone(channels=frozenset({"C2"})), {"mark", "other"}),
         (Gone(sources=frozenset({"slack:T1"})), {"other"}),
         (Gone(audiences=frozenset({"team:slack:T1"}), within="slack:T1"), {"mark", "other"}),
         (Everything("slack:T1:U1"), {"mark", "other", "team"}),
     ],
-    ids=["its channel", "a channel of the same id elsewhere", "its workspace", "its server", "a person"],
+    ids=["its channel", "the same id elsewhere", "a channel of Discord", "its workspace", "its server", "a person"],
 )
 async def test_a_key_is_erased_with_its_place(either: Store, plan: Gone | Everything, left: set[str]) -> None:
     for key in (

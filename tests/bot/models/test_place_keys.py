@@ -15,7 +15,8 @@ from agent.admission_terms import Authority
 from agent.errors import ProviderRefused, Refused, SettingsError
 from agent.incoming import Incoming
 from agent.loop import complete
-from agent.memory.audience import GroupAudience, Place
+from agent.memory.audience import GroupAudience, Place, label
+from agent.memory.forgetting_plans import Gone
 from agent.messages import Message, ModelCall, Role
 from agent.ports.model import Provider
 from agent.providers.fallback import FallbackProvider
@@ -190,6 +191,20 @@ async def test_only_managers_change_keys_and_only_where_the_operator_lets_them()
         with pytest.raises(Refused, match="has not turned on"):
             await off.use("add openai", "sk-good-0000000000000")
         await off.use("remove openai")
+        assert await world.store.place_keys.all(9) == []
+
+
+async def test_a_key_that_was_entered_in_a_private_thread_belongs_to_the_channel_and_stays_without_the_thread() -> None:
+    thread, channel = GroupAudience("discord:7"), GroupAudience("discord:5")
+    person = replace(ANN, id="discord:1")
+    async with asyncio.timeout(PATIENCE_S), serving() as world:
+        caller = FakeCaller(person, channel="5", place=Place(thread), authority=Authority.MANAGER)
+        options = {"key": "sk-good-0000000000000"}
+        await KEYS_COMMAND.bound(world.keys).run(CommandCall(words="add openai", caller=caller, options=options))
+        for gone in (thread, channel):
+            stored = await world.store.place_keys.of("discord", "5")
+            assert [one.audience for one in stored] == [channel]
+            await world.store.forgetting.forget(Gone(audiences=frozenset({label(gone)})), world.clock.now())
         assert await world.store.place_keys.all(9) == []
 
 
