@@ -35,6 +35,13 @@ _ESCAPED: Final = re.compile("%[0-9A-F]{2}")
 _STEERING: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 # A token that Slack sends with a message, with which its author can be searched for; its library logs it at DEBUG.
 _ACTION_TOKEN: Final = re.compile(r"""(action_token['"]?: ['"])[^'"]+""")
+# What libraries log of requests to models: a channel's own key is no value of a setting.
+_KEY_HEADER: Final = re.compile(
+    r"""((?:authorization|x-api-key|x-goog-api-key|api-key)['"]?[:,] ?(?:b?['"])?(?:(?:bearer|basic|bot) )?)[^\s'"]+""",
+    re.IGNORECASE,
+)
+FORM_OF_SECRETS: Final = "secret"
+"""The beginning of the names of forms in which secrets are entered. Libraries log at DEBUG what a form sends."""
 # As in `logging`.
 ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -105,6 +112,12 @@ def _indent(text: str) -> str:
     return "\n".join(f"  {on_one_line(line)}" for line in text.split("\n"))
 
 
+def _message(record: logging.LogRecord) -> str:
+    """Return the message; nothing of one about a form of secrets, whose window has the form's name behind a colon."""
+    message = record.getMessage()
+    return MASK if record.levelno <= logging.DEBUG and f":{FORM_OF_SECRETS}" in message else message
+
+
 class RedactingFormatter(logging.Formatter):
     """Formats a record, and then masks secrets."""
 
@@ -116,9 +129,12 @@ class RedactingFormatter(logging.Formatter):
         return self.masked(super().format(record))
 
     def masked(self, text: str) -> str:
-        return self._redact(_ACTION_TOKEN.sub(rf"\g<1>{MASK}", text))
+        for pattern in (_ACTION_TOKEN, _KEY_HEADER):
+            text = pattern.sub(rf"\g<1>{MASK}", text)
+        return self._redact(text)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- logging's
+        record.message = _message(record)
         ids = "".join(f"  {name}={value}" for name, value in _BOUND.get().items())
         return on_one_line(f"{super().formatMessage(record)}{ids}")
 
@@ -137,7 +153,7 @@ class JsonFormatter(RedactingFormatter):
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "event": on_one_line(record.getMessage()),
+            "event": on_one_line(_message(record)),
             **{name: on_one_line(value) if isinstance(value, str) else value for name, value in _BOUND.get().items()},
         }
         if record.exc_info:

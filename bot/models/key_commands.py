@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from bot.chat.commands.declaration import Argument, Command, CommandCall, CommandScope
+from bot.chat.logs import FORM_OF_SECRETS
 from bot.chat.panels import FieldKind, FormField, Panel, PanelAction, PanelForm, PanelPart
 from bot.models import texts as models_texts
 from bot.models.place_keys import MAX_KEY_CHARS, VENDORS, PlaceKeyService
@@ -14,7 +15,7 @@ REMOVE: Final = "remove"
 KEY: Final = "key"  # The option with the key; a command's words never hold one
 
 KEY_FORM = PanelForm(
-    name="channelkey",
+    name=f"{FORM_OF_SECRETS}key",
     label="Add a key",
     title="Add an API key",
     submit="Save",

@@ -1,9 +1,15 @@
 """Managers enter their channel's own API key in a window, on each platform, and nobody reads it again."""
 
+import io
 import json
+import logging
+from collections.abc import Iterator
+
+import pytest
 
 from agent.providers.catalog import Endpoint
 from agent.providers.scripted import ScriptedProvider
+from bot.chat.logs import RedactingFormatter
 from bot.models import texts as models_texts
 from bot.models.key_commands import KEY_FORM
 from bot.models.place_keys import PlaceKeyService
@@ -46,7 +52,20 @@ def keys_on(store: StoreInMemory) -> PlaceKeyService:
     )
 
 
-async def test_in_slack_a_manager_enters_a_key_in_a_window_and_only_its_end_is_shown() -> None:
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """All that is logged at DEBUG, as the program writes it."""
+    lines, root = io.StringIO(), logging.getLogger()
+    handler, before = logging.StreamHandler(lines), root.level
+    handler.setFormatter(RedactingFormatter([]))
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield lines
+    root.setLevel(before)
+    root.removeHandler(handler)
+
+
+async def test_in_slack_a_manager_enters_a_key_in_a_window_and_only_its_end_is_shown(log: io.StringIO) -> None:
     async with FakeSlack(FastClock()) as slack:
         boss, ann, store = slack.state.user("boss", is_admin=True), slack.state.user("ann"), store_in_memory()
         general = slack.state.channel("general")
@@ -66,9 +85,10 @@ async def test_in_slack_a_manager_enters_a_key_in_a_window_and_only_its_end_is_s
             shown = [*(one.text for one in slack.state.messages), *(one.text for one in slack.state.ephemerals)]
             assert not [one for one in shown if KEY in one]
             assert store.turns == []
+    assert KEY not in log.getvalue()
 
 
-async def test_on_discord_a_manager_enters_a_key_in_a_window_and_only_its_end_is_shown() -> None:
+async def test_on_discord_a_manager_enters_a_key_in_a_window_and_only_its_end_is_shown(log: io.StringIO) -> None:
     clock = FastClock(speed=1.0)
     async with running_discord(clock) as fake:
         fake.world.everyone_may, store = str(int(fake.world.everyone_may) | MANAGE_GUILD), store_in_memory()
@@ -83,3 +103,4 @@ async def test_on_discord_a_manager_enters_a_key_in_a_window_and_only_its_end_is
             assert [one.ending for one in await store.place_keys.of("discord", GENERAL)] == ["…wxyz"]
             assert not [one for one in by_the_bot(fake) if KEY in json.dumps(one)]
             assert store.turns == []
+    assert KEY not in log.getvalue()

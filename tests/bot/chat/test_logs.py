@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.chat.logs import MASK, JsonFormatter, LogForm, bound, log_to, on_one_line, redactor
+from bot.chat.logs import FORM_OF_SECRETS, MASK, JsonFormatter, LogForm, bound, log_to, on_one_line, redactor
 
 SECRET = "xoxb-1234/5678+abcd"
 
@@ -179,6 +179,33 @@ def test_a_secret_is_masked_in_every_spelling(shown: str) -> None:
     masked = redactor([key])(line)
     assert "[secret]" in masked
     assert "sk-a" not in masked
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "> Authorization: Bearer sk-of-a-channel",
+        "> x-api-key: sk-of-a-channel",
+        "{'x-goog-api-key': 'sk-of-a-channel'}",
+        "(b'authorization', b'Bearer sk-of-a-channel')",
+    ],
+)
+def test_a_key_that_no_setting_holds_is_masked_in_the_header_of_a_request(line: str, stream: io.StringIO) -> None:
+    logging.getLogger("websockets.client").warning(line)
+    assert "[secret]" in stream.getvalue()
+    assert "sk-of-a-channel" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("form", [LogForm.TEXT, LogForm.JSON])
+def test_what_is_sent_by_a_form_of_secrets_is_not_logged(form: LogForm) -> None:
+    lines = io.StringIO()
+    log_to(lines, "DEBUG", [], form)
+    sent = json.dumps({"callback_id": f"window:{FORM_OF_SECRETS}key", "value": "sk-of-a-channel"})
+    logging.getLogger("library").debug("Received message (data: %r)", sent)
+    logging.getLogger("library").debug("Received message (data: %r)", "hello")
+    assert lines.getvalue().count("\n") == 2
+    assert "hello" in lines.getvalue()
+    assert "sk-of-a-channel" not in lines.getvalue()
 
 
 def test_foreign_text_forges_no_line_and_steers_no_terminal(stream: io.StringIO) -> None:

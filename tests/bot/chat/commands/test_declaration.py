@@ -8,6 +8,7 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider
 from bot.chat.commands.declaration import AnyCommand, Command, command_meant, command_named, nearest
+from bot.chat.logs import FORM_OF_SECRETS
 from bot.chat.panels import FieldKind
 from bot.commands import COMMANDS, form_named
 from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
@@ -34,6 +35,13 @@ def test_every_command_that_a_part_of_the_bot_declares_is_listed_once_and_every_
     }
     assert all(declared.values())
     assert [command.name for command in COMMANDS] == sorted(name for names in declared.values() for name in names)
+
+
+def test_what_is_entered_in_a_form_with_a_secret_is_not_logged() -> None:
+    forms = [form for command in COMMANDS for form in command.forms]
+    secret = [form.name for form in forms if any(one.kind is FieldKind.SECRET for one in form.fields)]
+    assert secret
+    assert all(name.startswith(FORM_OF_SECRETS) for name in secret)
 
 
 def test_every_command_is_offered_on_every_platform_with_conversations_of_its_kind() -> None:
