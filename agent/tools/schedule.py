@@ -402,4 +402,4 @@ def _moment(text: str, zone: str, *, end_of_day: bool = False) -> datetime:
             return moment_of(datetime.combine(day, time()), zone_of(zone)) - timedelta(seconds=1)
         return time_read.astimezone(UTC) if time_read.tzinfo is not None else moment_of(time_read, zone_of(zone))
     except (ValueError, OverflowError):
-        raise ValueError(f"{excerpt(text, 40)!r} is no time: write it as 2026-11-24T09:00") from None
+        raise ValueError(f"{excerpt(text, 40)!r} is not a time: write it as 2026-11-24T09:00") from None

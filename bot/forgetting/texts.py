@@ -23,7 +23,7 @@ _KINDS = {
     "facts": ("fact", "facts"),
     "profile": ("profile entry", "profile entries"),
     "documents": ("document", "documents"),
-    "files": ("file that code saved", "files that code saved"),
+    "files": ("file saved by Python code", "files saved by Python code"),
     "schedules": ("schedule", "schedules"),
     "summaries": ("summary", "summaries"),
     "accounts": ("sign-in to a tool", "sign-ins to tools"),

@@ -105,7 +105,7 @@ def _entry_actions(entry: ShownEntry) -> tuple[PanelAction, ...]:
     if entry.may_undo:
         actions.append(PanelAction("Undo", view.undo_words(key)))
     if entry.everywhere:
-        actions.append(PanelAction("Only where it was said", view.everywhere_words(key, on=False)))
+        actions.append(PanelAction("Stop using everywhere", view.everywhere_words(key, on=False)))
     elif entry.may_go_everywhere:
         actions.append(PanelAction("Use everywhere", view.everywhere_words(key, on=True)))
     return tuple(actions)
@@ -194,7 +194,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "delete 3, undo, correct 3 NEW WORDS, keep 3, everywhere 3, both 3, replace 3, export, pause or help",
+            "delete 3, undo, correct 3 NEW WORDS, keep 3, everywhere 3, here 3, both 3, replace 3, export, pause, help",
         ),
     ),
     phrases=("show memory", "show my memory"),

@@ -70,7 +70,7 @@ MEMORY_HELP: Mapping[str, str] = {
     "/memory undo": "restore what you deleted last, within a minute",
     "/memory correct 3 NEW WORDS": "replace entry 3 with your own words",
     "/memory everywhere 3": "use entry 3 in all my replies to you",
-    "/memory here 3": "use entry 3 only where you said it",
+    "/memory here 3": "stop using entry 3 in all replies to you",
     "/memory both 3": "keep entry 3 and the newer one that may have replaced it",
     "/memory replace 3": "replace entry 3 with the newer one that may have replaced it",
     "/memory keep 3": "keep entry 3, which may be out of date",
@@ -148,9 +148,11 @@ USED_EVERYWHERE = (
     "From now on, I use it in all my replies to you, but not in replies to others. Anyone who can see one of those "
     "replies may also see this entry."
 )
-USED_HERE = "From now on, I use it only where you said it."
+USED_HERE = "I no longer use it in all replies to you. The usual rules for the place where you said it apply again."
 OTHER_ACCOUNT = "You said this with your connected account. Change where it is used in that account."
-NOT_YOUR_WORDS = "That entry does not come from your own words alone, so I can use it only where it was said."
+NOT_YOUR_WORDS = (
+    "That entry does not come from your own words alone, so the rules for the place where it was said still apply."
+)
 SAME = "The entry already says exactly that."
 NO_SECRETS = "This looks like a password, a key or a card number. I do not store such data, so nothing changed."
 ENTRY_TOO_LONG = "Nothing changed, because an entry can have up to {most} characters."

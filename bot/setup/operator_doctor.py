@@ -347,7 +347,7 @@ async def examine_database(settings: Settings) -> list[Finding]:
     findings += [finding(Level.NOTE, what=remark) for remark in look.remarks]
     if look.version is None:
         remedy = setup_texts.COMES_WITH_START
-        return [*findings, finding(Level.NOTE, what=f"there is no database yet: {where}", remedy=remedy)]
+        return [*findings, finding(Level.NOTE, what=f"the database is not set up yet: {where}", remedy=remedy)]
     if look.is_newer:
         return [*findings, finding(Level.NOTE, what=setup_texts.NEWER_WORKS.format(where=where, found=look.version))]
     if look.version != HEAD:

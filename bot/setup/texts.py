@@ -344,7 +344,7 @@ SIGN_IN_ODD = "{name} answered with status {status} instead of asking for a sign
 SIGN_IN_AWAY = "{name} could not be reached"
 DID_YOU_MEAN = "Did you mean {meant}?"
 HELD_WHILE_RUNNING = "This is normal while the bot is running. A second bot needs its own database."
-COMES_WITH_START = "The bot creates the database when it first starts."
+COMES_WITH_START = "The bot sets up the database when it first starts."
 NEXT_START_MIGRATES = "The bot upgrades the database when it next starts, as `cogency migrate` does."
 NEXT_START_RENEWS = (
     "The bot rebuilds the index when it next starts, which takes about a minute for 250,000 messages. Messages that "

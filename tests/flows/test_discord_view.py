@@ -110,8 +110,8 @@ async def test_an_entry_is_used_everywhere_and_no_more() -> None:
         shown = await answer_to(fake, ANN, "memory")
         await fake.press(ANN, shown, "Use everywhere")
         await fake.until(lambda: "used everywhere" in seen(shown))
-        await fake.until(lambda: "Only where it was said" in buttons(shown))
-        await fake.press(ANN, shown, "Only where it was said")
+        await fake.until(lambda: "Stop using everywhere" in buttons(shown))
+        await fake.press(ANN, shown, "Stop using everywhere")
         await fake.until(lambda: memory_texts.USED_HERE in seen(shown))
         assert "used everywhere" not in seen(shown)
 

@@ -82,11 +82,13 @@ async def test_the_same_by_month_continues_from_the_saved_table_and_forgetting_l
         assert sorted(saved(talk)) == ["chart.png", "clean.csv", "months.csv"]
         assert await holds(talk, MARK)
         await talk.world.forget("everything")
-        await talk.world.until(lambda: any("3 files that code saved" in page.text for page in talk.world.private()))
+        await talk.world.until(
+            lambda: any("3 files saved by Python code" in page.text for page in talk.world.private())
+        )
         page = talk.world.private()[-1]
         await talk.world.agree(page, next(label for label in page.buttons if label.startswith("Forget")))
         await talk.world.until(lambda: "Forgotten" in page.text)
-        assert "3 files that code saved" in page.text
+        assert "3 files saved by Python code" in page.text
         assert "still found" not in page.text
         assert saved(talk) == []
         for piece in (MARK, PICTURE, SALES[:20]):

@@ -124,7 +124,7 @@ async def test_an_entry_is_corrected_and_used_everywhere(office: Office) -> None
     assert "*1* harmonium" not in office.ann.text
     await office.ann.click("Use everywhere")
     await office.ann.changed(memory_texts.USED_EVERYWHERE)
-    assert "Only where it was said" in office.ann.labels
+    assert "Stop using everywhere" in office.ann.labels
 
 
 async def test_an_entry_that_nobody_used_is_offered_for_review_and_kept(office: Office) -> None:

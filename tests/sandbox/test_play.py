@@ -70,10 +70,10 @@ async def test_a_question_continues_from_what_another_saved_and_forgetting_leave
         await ann.shown("months: QUETZAL,35")
         assert MARK in stored(tmp_path)
         await ann.say("dm-ann", "/forget everything")
-        asks = await ann.shown("file that code saved")
+        asks = await ann.shown("file saved by Python code")
         await ann.press(asks, next(label for label in labels(asks) if label.startswith("Forget")))
         receipt = await ann.shown("Forgotten:")
-        assert "1 file that code saved" in receipt["html"]
+        assert "1 file saved by Python code" in receipt["html"]
     assert MARK not in stored(tmp_path)
 
 
@@ -155,10 +155,10 @@ async def test_a_table_is_attached_drawn_drawn_by_month_and_forgotten(sandbox: S
         assert not await overflows(opened.page)
         assert MARK in stored(tmp_path)
         await ann.say("/forget everything")
-        asks = await ann.sees("files that code saved")
+        asks = await ann.sees("files saved by Python code")
         await asks.get_by_role("button", name=re.compile("^Forget")).click()
         receipt = await ann.sees("Forgotten:")
-        await expect(receipt).to_contain_text("files that code saved")
+        await expect(receipt).to_contain_text("files saved by Python code")
         await expect(days).to_have_count(0)
         await expect(months).to_have_count(0)
         assert opened.wrong == []

@@ -94,7 +94,7 @@ async def test_every_second_week_begins_with_the_week_in_which_it_comes_first() 
     ("args", "why"),
     [
         ({"what": "x", "at": "2026-11-23T09:00"}, "That time has passed"),
-        ({"what": "x", "at": "tomorrow"}, "is no time: write it as"),
+        ({"what": "x", "at": "tomorrow"}, "is not a time: write it as"),
         ({"what": "x", "rule": "*/2 * * * *"}, "too often"),
         ({"what": "x", "rule": "each monday"}, "is not a valid rule"),
         ({"what": "x"}, "either a time or a rule"),

@@ -65,7 +65,7 @@ PRICED = ModelCall("openai:gpt-6-luna", Usage(input_uncached=1_000, output=1_000
         (CallsNot("send"), "send was called"),
         (CallsNot(""), "get_weather was called"),
         (RunsNot("send"), ""),
-        (RunsNot(""), "a call of get_weather ran"),
+        (RunsNot(""), "get_weather ran"),
         (Refuses(expected=False), ""),
         (Refuses(expected=True), "the answer does not decline"),
         (CostsAtMost(Money(2_000_000)), ""),

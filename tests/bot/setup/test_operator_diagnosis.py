@@ -43,7 +43,7 @@ async def about(where: str, settings: Settings, *, ask_model: bool = False) -> l
 
 async def test_a_database_that_is_not_there_yet_is_a_note_and_stays_away(tmp_path: Path) -> None:
     (found,) = await about("Database", read(tmp_path))
-    assert (found.level, found.what) == (Level.NOTE, f"there is no database yet: {tmp_path}/cogency.db")
+    assert (found.level, found.what) == (Level.NOTE, f"the database is not set up yet: {tmp_path}/cogency.db")
     assert not (tmp_path / "cogency.db").exists()
 
 

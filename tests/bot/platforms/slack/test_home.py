@@ -93,7 +93,7 @@ async def test_each_entry_stands_with_its_source_and_its_buttons(slack: FakeSlac
     assert "*7* The boat is blue. (<https://chat.example/6|2026-01-02>, in a direct message)" in ann.text
     assert ann.labels[:9] == [
         *("Delete", "Correct", "Use everywhere"),
-        *("Delete", "Correct", "Only where it was said"),
+        *("Delete", "Correct", "Stop using everywhere"),
         "Earlier page",
         *("Stop learning", "Export as a file"),
     ]
@@ -163,7 +163,7 @@ async def test_the_messages_tab_shows_no_home(slack: FakeSlack, ann: HomeTab) ->
     [
         ("Delete", 0, f"Deleted entry 7, “{BOAT}”."),
         ("Use everywhere", 0, "From now on, I use it in all my replies to you"),
-        ("Only where it was said", 0, "From now on, I use it only where you said it."),
+        ("Stop using everywhere", 0, memory_texts.USED_HERE),
     ],
 )
 async def test_what_a_button_did_stands_above_the_page_that_is_shown_anew(

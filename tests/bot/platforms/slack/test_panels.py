@@ -75,7 +75,7 @@ async def test_each_entry_has_its_buttons_and_the_list_its_pages(slack: FakeSlac
     ]
     assert [*labels(ephemeral)[:2], labels(ephemeral)[-1]] == [
         ["Delete", "Correct", "Use everywhere"],
-        ["Delete", "Correct", "Only where it was said"],
+        ["Delete", "Correct", "Stop using everywhere"],
         ["Earlier page", "Next page"],
     ]
 
@@ -118,7 +118,7 @@ async def test_whoever_may_not_use_the_bot_any_more_gets_nothing_by_a_button_tha
         ("Delete", 0, f"Deleted entry 7, “{BOAT}”."),
         ("Delete", 1, f"Deleted entry 8, “{TEA}”."),
         ("Use everywhere", 0, "From now on, I use it in all my replies to you"),
-        ("Only where it was said", 0, "From now on, I use it only where you said it."),
+        ("Stop using everywhere", 0, memory_texts.USED_HERE),
         ("Next page", 0, "What I remember about you:\n**13** Sail 4 is white."),
         ("Earlier page", 0, "What I remember about you:\n**1** Oar 0 is red."),
     ],
@@ -135,7 +135,7 @@ async def test_a_button_asks_for_the_entry_beside_it_and_its_outcome_takes_the_p
     boat, tea = (next((fact for fact in host.store.facts_kept if fact.value == words), None) for words in (BOAT, TEA))
     assert (boat is None, tea is None) == (BOAT in outcome, TEA in outcome)
     assert boat is None or boat.everywhere is (label == "Use everywhere")
-    assert tea is None or tea.everywhere is (label != "Only where it was said")
+    assert tea is None or tea.everywhere is (label != "Stop using everywhere")
     assert len(slack.state.ephemerals) == 1
 
 
