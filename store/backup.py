@@ -18,7 +18,7 @@ import errno
 import hashlib
 import os
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -177,7 +177,7 @@ async def restore(
                 again = await forget_again(store.database, store.forgetting, hashes, now)
                 if knows:
                     await store.database.write(_revoke_again, target.tokens)
-                    await store.database.write(_remove_again, target.place_keys)
+                    await store.database.write(_take_keys, target.place_keys)
                     await store.database.write(_disconnect_again, target.connected)
                 await store.database.write(_drop_made)
                 await store.forgetting.sweep()
@@ -279,8 +279,8 @@ def _require_alone(connection: Connection, where: str) -> None:
 @dataclass(slots=True)
 class _Target:
     """`part`: the file in which the copy is made. `key`, `erased`, `tokens`, `place_keys`, `connected`: of the database
-    that is to be replaced, the key and hashes of erased ids, the hashes of its programs' tokens, the marks of its
-    channels' keys, and the accounts that are connected; None and empty if there is none.
+    that is to be replaced, the key and hashes of erased ids, the hashes of its programs' tokens, its channels'
+    keys, and the accounts that are connected; None and empty if there is none.
     """
 
     url: str
@@ -289,7 +289,7 @@ class _Target:
     key: bytes | None = None
     erased: frozenset[str] = frozenset()
     tokens: frozenset[str] = frozenset()
-    place_keys: frozenset[str] = frozenset()
+    place_keys: Sequence[Mapping[str, Any]] = ()
     connected: frozenset[tuple[str, str]] = frozenset()
 
     async def take(self, tell: ReportProgress) -> None:
@@ -342,7 +342,7 @@ async def _look_at(target: _Target, *, replace: bool) -> None:
         target.key = await database.read(erased_key)
         target.erased = frozenset(await database.read(lambda c: list(c.execute(select(erased.c.hash)).scalars())))
         target.tokens = await database.read(_token_hashes)
-        target.place_keys = await database.read(_key_marks)
+        target.place_keys = await database.read(_channel_keys)
         target.connected = await database.read(_connected)
     finally:
         await database.close()
@@ -361,17 +361,22 @@ def _revoke_again(connection: Connection, valid: Collection[str]) -> None:
         connection.execute(delete(api_token).where(api_token.c.hash == revoked))
 
 
-def _key_marks(connection: Connection) -> frozenset[str]:
+_KEY_COLUMNS: Final = tuple(column for column in place_key.c if not column.primary_key)
+
+
+def _channel_keys(connection: Connection) -> list[dict[str, Any]]:
     if not inspect(connection).has_table(place_key.name):  # an earlier version
-        return frozenset()
-    return frozenset(connection.execute(select(place_key.c.mark)).scalars())
+        return []
+    return [dict(row) for row in connection.execute(select(*_KEY_COLUMNS)).mappings()]
 
 
-def _remove_again(connection: Connection, valid: Collection[str]) -> None:
-    """Delete the keys of channels that were replaced or removed since the backup."""
-    restored = [*connection.execute(select(place_key.c.mark)).scalars()]
-    for removed in {*restored} - {*valid}:
-        connection.execute(delete(place_key).where(place_key.c.mark == removed))
+def _take_keys(connection: Connection, keys: Sequence[Mapping[str, Any]]) -> None:
+    """Let channels have the keys that they had when the database was replaced, and no others: without the key that
+    replaced an earlier one, the operator would pay for a channel that pays for itself.
+    """
+    connection.execute(delete(place_key))
+    if keys:
+        connection.execute(insert(place_key), keys)
 
 
 _CONNECTS: Final = preference.c.name.startswith(f"{CONNECTED} ", autoescape=True)

@@ -161,12 +161,15 @@ async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
         for one, other in (("ann", "ann2"), ("ann2", "ann"), ("ann", "ann3"), ("ann3", "ann")):
             await store.preferences.set(one, f"{CONNECTED} {other}", "then")
         tokens = [await store.api_tokens.add(replace(TOKEN, hash=name, name=name), 5) for name in ("lost", "kept")]
-        for name in ("lost", "kept"):
+        for name in ("lost", "kept", "renewed"):
             await store.place_keys.put(replace(CHANNELS_KEY, vendor=name, mark=name))
     await backup(url, file, START)
     async with opened(url) as store:
         await store.api_tokens.revoke([token.id for token in tokens[:1] if token])
         assert await store.place_keys.drop("slack:T1", "C1", "lost")
+        for name in ("renewed", "added"):
+            await store.place_keys.put(replace(CHANNELS_KEY, vendor=name, mark=f"newer {name}", refused=LATER))
+        keys = await store.place_keys.all(5)
         await ConnectedAccounts(store.preferences).separate("ann", "ann3")
         await answered(store, said("my hat is grey", number=51), "Noted.")
         await forget(store, "bob")
@@ -181,7 +184,8 @@ async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
         assert len(await texts_found(store, "boat")) == 4
         assert (await store.ledger.accept(said("my hat is grey", number=51))).duplicate
         assert [token.definition.name for token in await store.api_tokens.all(5)] == ["kept"]
-        assert [key.vendor for key in await store.place_keys.all(5)] == ["kept"]
+        assert await store.place_keys.all(5) == keys
+        assert [key.mark for key in keys] == ["newer added", "kept", "newer renewed"]
     if engine == "sqlite":
         assert await pieces_in_files(tmp_path / "data", ["number 2 is blue", "bob likes tea", "herring"]) == 0
     assert (await restore(file, f"sqlite:///{tmp_path / 'new' / 'db'}", LATER)).knows is False
