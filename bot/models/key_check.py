@@ -34,6 +34,8 @@ async def check_key(endpoint: Endpoint, key: Secret) -> None:
     if status == 200:
         return
     fault = read_fault(status, body)
+    if fault.bad_key and fault.mentions("missing scopes"):  # OpenAI's 401 of a key that is restricted to asking models
+        return
     if fault.bad_key:
         raise Refused(models_texts.OWN_KEY_WRONG.format(label=endpoint.label))
     if status not in {402, 403, 429}:

@@ -61,8 +61,8 @@ def key_of(request: Request) -> str:
 
 @dataclass
 class World:
-    """A bot whose operator has a key, and lets channels have theirs. `refused`: keys that the service does not know, or
-    "down".
+    """A bot whose operator has a key, and lets channels have theirs. `refused`: keys that the service does not know,
+    "restricted" if none may list models, or "down".
     """
 
     server: ModelServer
@@ -117,6 +117,8 @@ class serving:  # noqa: N801 -- used as a function
             return whole(503, {})
         if key_of(request) in self.refused:
             return whole(401, {"error": {"message": "Incorrect API key provided"}})
+        if request.path.endswith("/models") and "restricted" in self.refused:
+            return whole(401, {"error": {"message": "No permission. Missing scopes: api.model.read"}})
         if request.path.endswith("/models"):
             return whole(200, {"data": []})
         if request.path.endswith("/transcriptions"):
@@ -175,6 +177,14 @@ async def test_a_key_that_cannot_be_checked_now_is_not_stored() -> None:
         with pytest.raises(Refused, match="could not check"):
             await world.use("add openai", "sk-good-0000000000000")
         assert await world.store.place_keys.all(9) == []
+
+
+async def test_a_key_that_may_ask_models_and_not_list_them_is_stored() -> None:
+    async with asyncio.timeout(PATIENCE_S), serving() as world:
+        world.refused.add("restricted")
+        await world.use("add openai", "sk-good-0000000000000")
+        assert (await world.ask())[0] == "Hi"
+        assert world.sent == ["sk-good-0000000000000"] * 2
 
 
 async def test_only_managers_change_keys_and_only_where_the_operator_lets_them() -> None:
