@@ -75,7 +75,7 @@ def refuse(connection: Connection, mark: str, now: datetime) -> bool:
 
 
 def accept(connection: Connection, mark: str) -> None:
-    connection.execute(update(place_key).where(_ROW.mark == mark).values(refused=None))
+    connection.execute(update(place_key).where(_ROW.mark == mark, _ROW.refused.is_not(None)).values(refused=None))
 
 
 def _stored(row: Mapping[Any, Any]) -> StoredPlaceKey:

@@ -43,6 +43,7 @@ from agent.providers.keys import KEY_MARK, OWN_KEY_MARK, key_end, own_mark
 # A key that was refused is tried again after this time: services refuse good keys, too, while they have a problem.
 SET_ASIDE_S: Final = 3_600.0
 LIMITED_S: Final = 5.0  # How long a key rests if the service does not say it: limits are by the second or the minute
+WORKS_S: Final = 3_600.0  # After this time it is noted again that a channel's own key works
 MAX_LIMITED_S: Final = 86_400.0  # The longest limits are by the day
 
 
@@ -175,7 +176,8 @@ class OwnKeyRing(KeyRing):
     """The only key that a channel has for a service. No other key takes its place, neither the operator's nor that of
     another channel, and what the service keeps is deleted with it alone: `mark`, in hexadecimal, ends its handles.
 
-    `heard` receives what is wrong with the key when that is noticed, and None when it is known to work.
+    `heard` receives what is wrong with the key whenever that is noticed, and None when it works, at most once an hour:
+    other processes may have noticed something else meanwhile.
     """
 
     is_own = True
@@ -183,10 +185,10 @@ class OwnKeyRing(KeyRing):
     def __init__(
         self, endpoint: Endpoint, key: str, mark: str, clock: Clock, heard: Callable[[KeyTrouble | None], None]
     ) -> None:
-        super().__init__(endpoint, [key], clock, lambda _: heard(self._states[0].trouble))
+        super().__init__(endpoint, [key], clock, lambda _: None)
         self._mark = mark
         self._heard = heard
-        self._is_known_to_work = False
+        self._works_until = -math.inf
 
     @property
     def is_single(self) -> bool:
@@ -194,14 +196,15 @@ class OwnKeyRing(KeyRing):
 
     def worked(self, index: int, model: str) -> None:
         super().worked(index, model)
-        if not self._is_known_to_work:
-            self._is_known_to_work = True
+        if (now := self._clock.monotonic()) >= self._works_until:
+            self._works_until = now + WORKS_S
             self._heard(None)
 
     def failed(self, index: int, model: str, error: ProviderError) -> None:
         super().failed(index, model, error)
-        if self._states[index].trouble is not None:
-            self._is_known_to_work = False
+        if error.key_trouble in (KeyTrouble.REFUSED, KeyTrouble.NO_CREDIT):
+            self._works_until = -math.inf
+            self._heard(error.key_trouble)
 
     def exhausted(self, model: str) -> ProviderError:
         label, end = self._endpoint.label, key_end(self.keys[0])

@@ -23,7 +23,15 @@ from agent.ports.model import (
 from agent.providers.catalog import OPENAI, Mode
 from agent.providers.factory import ProviderWorld, open_with_keys
 from agent.providers.faults import RetryPolicy
-from agent.providers.key_pool import LIMITED_S, SET_ASIDE_S, KeyPoolProvider, KeyRing, OpenedProvider, OwnKeyRing
+from agent.providers.key_pool import (
+    LIMITED_S,
+    SET_ASIDE_S,
+    WORKS_S,
+    KeyPoolProvider,
+    KeyRing,
+    OpenedProvider,
+    OwnKeyRing,
+)
 from agent.providers.keys import MAX_KEYS, MIN_SHOWN_OF, key_end, own_mark, split_keys
 from agent.providers.scripted import Answer, ScriptedProvider
 from tests.contracts.model_world import Calls, Refuses, Says
@@ -420,6 +428,20 @@ async def test_what_a_channels_own_key_stored_is_deleted_with_that_key_and_with_
         for pool in (own, others, same):
             await pool.aclose()
     assert wire.stored == []
+
+
+async def test_that_a_channels_own_key_works_is_said_once_an_hour_and_each_time_that_it_does_not() -> None:
+    clock, heard = FakeClock(), list[KeyTrouble | None]()
+    ring = OwnKeyRing(OPENAI, KEYS[0], "a" * 32, clock, heard.append)
+    for trouble in (None, None, KeyTrouble.LIMITED, KeyTrouble.REFUSED, KeyTrouble.REFUSED, None):
+        if trouble is None:
+            ring.worked(0, "openai:m")
+        else:
+            ring.failed(0, "openai:m", refused(trouble))
+    assert heard == [None, KeyTrouble.REFUSED, KeyTrouble.REFUSED, None]
+    await clock.advance(WORKS_S)
+    ring.worked(0, "openai:m")
+    assert heard[4:] == [None], "another process may have noted that it is refused"
 
 
 # What is shown of a key

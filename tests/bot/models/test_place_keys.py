@@ -267,6 +267,20 @@ async def test_if_a_channels_key_is_refused_its_questions_are_not_billed_to_the_
         assert "has not accepted it since" not in (await world.use()).text
 
 
+async def test_a_key_that_is_added_again_is_shown_as_refused_again_if_it_still_is() -> None:
+    async with asyncio.timeout(PATIENCE_S), serving() as world:
+        keys, key = world.keys, "sk-of-the-channel-wxyz"
+        service = ModelService(world.switch, world.store.preferences, keys_at=keys.keys_at)
+        for _ in range(2):
+            world.refused.clear()
+            assert "has not accepted it since" not in (await world.use("add openai", key)).text
+            world.refused.add(key)
+            with pytest.raises(ProviderRefused):
+                await complete(await service.provider(asked_in("C1")), [Message(Role.USER, "Hi")], _ignored)
+            await keys.tasks.close()
+            assert "has not accepted it since" in (await world.use()).text
+
+
 async def _ignored(_: ModelCall) -> None:
     """Nobody counts."""
 
