@@ -75,7 +75,7 @@ class ModelSwitch:
         self.rings = KeyRings(clock)
         """What is known of the keys, also for models of other kinds at the same services."""
         self._places: dict[str, _ModelsOfPlace] = {}
-        self._replaced: list[_ModelsOfPlace] = []  # Turns that run may use them
+        self._replaced: list[_ModelsOfPlace] = []  # Turns that run may use them, and keys may come back
         self._sized_until: dict[str, float] = {}
         self._opened: dict[str, ClosableProvider] = {}
         self._providers: dict[tuple[str, ...], Provider] = {}  # By the names of the model and its fallbacks
@@ -293,7 +293,10 @@ class ModelSwitch:
         """Return what is open with exactly these keys."""
         self._leave_earlier(keys)
         if keys.place not in self._places:
-            self._places[keys.place] = _ModelsOfPlace(keys, OwnKeyRings(self._clock, keys))
+            known = next((models for models in self._replaced if models.keys == keys), None)
+            if known is not None:
+                self._replaced.remove(known)
+            self._places[keys.place] = known or _ModelsOfPlace(keys, OwnKeyRings(self._clock, keys))
         return self._places[keys.place]
 
     def _leave_earlier(self, keys: KeysOfPlace) -> None:

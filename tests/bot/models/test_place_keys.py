@@ -300,6 +300,19 @@ async def test_a_channel_falls_back_only_to_models_that_the_operator_does_not_pa
         ]
 
 
+async def test_keys_that_come_back_use_the_connections_that_they_had() -> None:
+    async with asyncio.timeout(PATIENCE_S), serving() as world:
+        first, second = (
+            KeysOfPlace("slack:T1:C1", {"OPENAI_API_KEY": OwnKey("openai", Secret(name), name)}) for name in ("a", "b")
+        )
+        opened = [
+            world.switch.provider_for(ANN.id, "C1", keys=keys)
+            for keys in (first, second, replace(first), NO_KEYS, replace(second))
+        ]
+        assert len({id(provider) for provider in opened}) == 3
+        assert (opened[0], opened[1]) == (opened[2], opened[4])
+
+
 def _names(provider: Provider) -> list[str]:
     inner = provider.provider if isinstance(provider, PaidByPlace) else provider
     assert isinstance(inner, FallbackProvider)
