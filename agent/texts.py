@@ -318,7 +318,7 @@ VERTEX_ON_LIMIT = (
 # Where credentials of a cloud come from, if there are none
 
 AZURE_EXTRA_MISSING = (
-    "Without {key}, the bot signs in to Azure with Microsoft Entra ID. This needs the extra 'azure', which is not "
+    "Without {key}, the bot signs in to Azure with Microsoft Entra ID. This needs the 'azure' extra, which is not "
     "installed. Run {command}, or set the key."
 )
 AZURE_NO_IDENTITY = (
@@ -338,7 +338,7 @@ AZURE_HOST_UNKNOWN = (
     "AZURE_OPENAI_ENDPOINT, or set AZURE_OPENAI_API_KEY."
 )
 VERTEX_EXTRA_MISSING = (
-    "Without {key}, the bot signs in to Vertex AI with Google Cloud credentials. This needs the extra 'vertex', which "
+    "Without {key}, the bot signs in to Vertex AI with Google Cloud credentials. This needs the 'vertex' extra, which "
     "is not installed. Run {command}, or set the key."
 )
 VERTEX_NO_IDENTITY = (

@@ -2,7 +2,7 @@
 
 python -m benchmarks.meaning --data FILE [--quick] [--json]     FILE: conversations, as for benchmarks.recall
 
-recall_at_K, …       as in benchmarks.recall, by words and by the static model (the extra `meaning`); baseline: by words
+recall_at_K, …       as in benchmarks.recall, by words and by the static model (the `meaning` extra); baseline: by words
                      alone, in the same run
 vector_recall_at_10  share of the ten messages that are truly nearest in meaning among the ten that the search finds
 vectors_ms           processor time of the search by vectors alone, mean

@@ -35,15 +35,15 @@ NO_MANIFEST = "The manifest could not be created: {error}."
 # Tools
 
 OTEL_MISSING = (
-    "OpenTelemetry's environment variables set a destination for traces, but the extra 'otel' is not installed. Run "
+    "OpenTelemetry's environment variables set a destination for traces, but the 'otel' extra is not installed. Run "
     "{command}, or set OTEL_TRACES_EXPORTER=none."
 )
 OTEL_PROTOCOL = (
     "OpenTelemetry's environment variables request traces over {protocol}, so none are sent. Cogency only supports "
     "http/protobuf, which collectors accept on port 4318."
 )
-PLUGINS_NEED_MCP = "the servers of plug-ins were not started, because the extra 'mcp' is not installed. Run {command}"
-MCP_MISSING = "COGENCY_MCP needs the extra 'mcp', which is not installed. Run {command}"
+PLUGINS_NEED_MCP = "the servers of plug-ins were not started, because the 'mcp' extra is not installed. Run {command}"
+MCP_MISSING = "COGENCY_MCP needs the 'mcp' extra, which is not installed. Run {command}"
 ACCOUNT_KEY_MISSING = (
     "{file} lists servers where each person signs in ({servers}). To encrypt their tokens, set COGENCY_ACCOUNT_KEY to "
     "the output of `openssl rand -base64 32`, or set COGENCY_ACCOUNT_KEY_FILE to a file that contains it."
@@ -83,8 +83,8 @@ WEBHOOKS_UNREACHABLE = (
 )
 HTTP_LISTENS = "other programs can reach the bot at {address}"
 ADDRESS_PLAIN = (
-    "{setting} must start with https://, so put a TLS proxy in front of that server. Use http:// only for 127.0.0.1 "
-    "and localhost."
+    "{setting} must start with https://. Put a TLS proxy in front of the bot, and set {setting} to the proxy's "
+    "address. Use http:// only for 127.0.0.1 and localhost."
 )
 ADDRESS_PATH = "{setting} must be the address of a separate host, without a path, such as https://bot.example.com"
 
@@ -138,7 +138,7 @@ SLACK_DISTRIBUTION_LACKS = (
     "app)."
 )
 SLACK_DISTRIBUTION_MISSING = (
-    "SLACK_CLIENT_ID needs the extra 'mcp', which encrypts tokens. It is not installed. Run {command}"
+    "SLACK_CLIENT_ID needs the 'mcp' extra, which encrypts tokens. It is not installed. Run {command}"
 )
 SLACK_DISTRIBUTION_ALONE = (
     "SLACK_CLIENT_ID and SLACK_BOT_TOKEN are both set. Remove SLACK_BOT_TOKEN, and also install the app in your own "

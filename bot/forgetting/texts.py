@@ -101,15 +101,15 @@ def _them(messages: int) -> str:
 def _proof(receipt: Receipt) -> str:
     if receipt.found_again:
         again = counted(receipt.found_again, "entry", "entries")
-        return f"**A search afterward still found {again}.** Please tell my operator."
+        return f"**I searched afterward and still found {again}.** Please tell my operator."
     if receipt.bytes_gone:
-        return f"{FOUND_NOTHING}, and their bytes are gone from the database files."
+        return f"{FOUND_NOTHING}, and no trace of them is left in the database files."
     if receipt.kept_by_server:
         return (
-            f"{FOUND_NOTHING}. Old bytes may remain in the database server's files until its next vacuum, and in "
+            f"{FOUND_NOTHING}. Traces may remain in the database server's files until its next vacuum, and in "
             "backups until they expire."
         )
-    return f"{FOUND_NOTHING}. Old bytes may remain in the database files until the next cleanup."
+    return f"{FOUND_NOTHING}. Traces may remain in the database files until the next cleanup."
 
 
 # How each wish is written, and what it does.

@@ -63,7 +63,7 @@ NOBODY_READS = (
 )
 UNKNOWN = "I could not find out who can take over. Try again in a minute."
 TOO_MANY = "You have asked for a human {most} times in the last 24 hours. Please try again later."
-OPEN_ALREADY = "I have already asked people about this conversation ({ago}). Nobody has taken over yet."
+OPEN_ALREADY = "I already asked people to take over this conversation ({ago}). Nobody has taken over yet."
 TAKEN_ALREADY_HERE = "{name} has taken over this conversation."
 AGO, AGO_NOW = "{time} ago", "just now"
 
@@ -114,12 +114,12 @@ SOMEBODY = "Someone"
 # Where people were written, in place of the request
 
 OUTCOMES = {
-    HandoffState.TAKEN: "{taker} has taken over the conversation of {asker}.",
-    HandoffState.RETURNED: "{taker} has taken over the conversation of {asker}, and it was handed back.",
+    HandoffState.TAKEN: "{taker} has taken over {asker}'s conversation.",
+    HandoffState.RETURNED: "{taker} has taken over {asker}'s conversation, and it was handed back.",
     HandoffState.WITHDRAWN: "{asker} no longer needs a human.",
-    HandoffState.EXPIRED: "The request of {asker} for a human is closed, because nobody took over.",
+    HandoffState.EXPIRED: "{asker}'s request for a human is closed, because nobody took over.",
 }
-OUTCOME_YOURS = "You have taken over the conversation of {asker}."
+OUTCOME_YOURS = "You have taken over {asker}'s conversation."
 
 # Where it was asked
 

@@ -138,8 +138,8 @@ DELETED = (
 BACK = "Restored: {said}."
 NOT_BACK = "There is nothing to restore. Deleted entries are erased after a minute."
 ELSEWHERE = "the entry in the place where you said it"
-LATER = "Old bytes may remain in the database files until the next cleanup."
-STILL_FOUND = "**A search afterward still finds it.** Please tell my operator."
+LATER = "Traces may remain in the database files until the next cleanup."
+STILL_FOUND = "**I searched for it afterward and still found it.** Please tell my operator."
 CORRECTED = "Corrected: your own words now replace {said}."
 BETWEEN_US = (
     "You wrote them only to me, so I use them only where nobody else can read them, unless you choose “use everywhere”."

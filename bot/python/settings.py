@@ -15,7 +15,7 @@ class PythonSettings:
         section=Section.TOOLS,
         description=(
             "Let the model run Python code on a conversation's files, in a sandbox without network access "
-            '(docs/python.md): on or off. Needs the extra "python". Default: off.'
+            '(docs/python.md): on or off. Needs the "python" extra. Default: off.'
         ),
         example="on",
     )

@@ -9,7 +9,7 @@ CANNOT_COMPILE = (
     "`cogency doctor`"
 )
 NO_PROCESS = "Python cannot run right now, because this machine cannot start another program. Try again later"
-MISSING = "COGENCY_PYTHON=on needs the extra 'python', which is not installed. Run {command}, or remove the setting."
+MISSING = "COGENCY_PYTHON=on needs the 'python' extra, which is not installed. Run {command}, or remove the setting."
 DESCRIPTION = (
     "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert files or draw charts. The "
     "conversation's files are in /files, by name. Print what you need. Save files for the person in /out (pictures as "

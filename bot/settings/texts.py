@@ -24,7 +24,7 @@ CODE_FROM_A_REPOSITORY = (
 FILE_UNREADABLE = (
     "{setting} points to {file}, which could not be read. Make it a UTF-8 text file that you have permission to read."
 )
-NO_KEYCHAIN = "{name}=keyring needs the extra 'keychain', which is not installed. Run {command}"
+NO_KEYCHAIN = "{name}=keyring needs the 'keychain' extra, which is not installed. Run {command}"
 NOT_IN_KEYCHAIN = "{name} is not in the keychain. Run `keyring set {service} {name}`."
 KEYCHAIN_CLOSED = "{name} could not be read from the keychain. Unlock the keychain, or set the value directly."
 FILE_EMPTY = "{setting} points to {file}, which is empty. Write the secret into the file."
@@ -55,5 +55,5 @@ EXAMPLE_HEAD = (
     "both.\n# Environment variables override the file. Only you should own and write this file: chmod 600 .env\n# A "
     "secret (an API key, a token, the database's address) can be in a separate file, as Docker, Kubernetes and "
     "systemd\n# provide it: OPENAI_API_KEY_FILE=/run/secrets/openai. OPENAI_API_KEY=keyring reads it from the system "
-    "keychain. Install\n# the extra `keychain` and run `keyring set cogency OPENAI_API_KEY` first.\n"
+    "keychain. Install\n# the `keychain` extra and run `keyring set cogency OPENAI_API_KEY` first.\n"
 )

@@ -240,7 +240,7 @@ PLAY_NO_FOLDER = "must be a file in an existing folder; the folder of {file} doe
 RUN_ENDS = "Press Ctrl-C or send SIGTERM to stop it."
 PYTHON_RUNS = "Python code runs; the sandbox started in {seconds:.1f} s"
 SANDBOX_REMEDY = (
-    "Install the extra 'python' again. The sandbox needs Linux (x86-64 or arm64), macOS (arm64) or Windows (x86-64), "
+    "Install the 'python' extra again. The sandbox needs Linux (x86-64 or arm64), macOS (arm64) or Windows (x86-64), "
     "and 1.5 GB of free memory when it first starts. The log has the details."
 )
 WEB_READ = "the bot can read web pages when someone asks"
@@ -267,7 +267,7 @@ CONNECT_SAYS = "start the plug-in's servers (this runs their commands) and list 
 NOT_CONNECTED = "not started, because the plug-in is not in use; --connect starts it"
 PLUGINS_REMOVE_SAYS = "The plug-in's folder is not deleted."
 PLUGIN_REMEDY = "`cogency plugins check` shows the details."
-OFFICE_MISSING = "the bot cannot read docx, pptx, epub and long HTML files, because the extra 'office' is not installed"
+OFFICE_MISSING = "the bot cannot read docx, pptx, epub and long HTML files, because the 'office' extra is not installed"
 OFFICE_REMEDY = "Run {command}"
 PEOPLE_SIGN_IN = "{sentence}; each person signs in with `/tools`, {how}"
 ISSUER_MISSING = "{server} can choose which sign-in service receives the `client_secret` from its entry"

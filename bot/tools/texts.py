@@ -271,15 +271,15 @@ TOO_FEW_CHOSEN = "Choose at least {least}."
 TOO_MANY_CHOSEN = "Choose at most {most}."
 TEXT_TOO_LONG = "At most {most}."
 TEXT_TOO_SHORT = "At least {least}."
-NOT_AN_INTEGER = "Write a whole number, such as 42."
-NOT_A_NUMBER = "Write a number, such as 4.2."
+NOT_AN_INTEGER = "Enter a whole number, such as 42."
+NOT_A_NUMBER = "Enter a number, such as 4.2."
 NUMBER_TOO_SMALL = "At least {least}."
 NUMBER_TOO_LARGE = "At most {most}."
 FORMS = {
-    "email": "Write an email address, such as ann@example.com.",
-    "uri": "Write a full address, such as https://example.com/page.",
-    "date": "Write a date like 2026-01-31.",
-    "date-time": "Write a date and time like 2026-01-31T14:00:00+01:00.",
+    "email": "Enter an email address, such as ann@example.com.",
+    "uri": "Enter a full address, such as https://example.com/page.",
+    "date": "Enter a date like 2026-01-31.",
+    "date-time": "Enter a date and time like 2026-01-31T14:00:00+01:00.",
 }
 # Why what a server asks is not even shown.
 NO_FORM = "its form asks for something that is not supported"

@@ -49,7 +49,7 @@ class WebSettings:
         default=False,
         section=Section.WEB,
         description=(
-            'Read web pages, PDFs and feeds when someone asks (docs/web.md): on or off. Needs the extra "web". '
+            'Read web pages, PDFs and feeds when someone asks (docs/web.md): on or off. Needs the "web" extra. '
             "Default: off."
         ),
         example="on",
@@ -88,7 +88,7 @@ class WebSettings:
         None,
         section=Section.WEB,
         description=(
-            "The search engine that the bot uses (docs/web.md): brave, tavily, ddgs (needs the extra "
+            "The search engine that the bot uses (docs/web.md): brave, tavily, ddgs (needs the "
             '"ddgs", but no key), or searxng: followed by an address. The engine receives the search queries. '
             "Default: off."
         ),

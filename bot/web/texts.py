@@ -15,9 +15,9 @@ SEARCH_BLOCKED = (
 SEARCH_KEY_REFUSED = "the search engine does not accept its API key; the operator needs to check {setting}"
 SEARCH_SPENT = "the search engine's API key has used up its quota; the operator needs to check {setting}"
 SEARCH_ODD = "{name} did not return search results ({status}); the operator needs to check COGENCY_WEB_SEARCH"
-WEB_MISSING = "COGENCY_WEB=on needs the extra 'web', which is not installed. Run {command}, or remove the setting."
+WEB_MISSING = "COGENCY_WEB=on needs the 'web' extra, which is not installed. Run {command}, or remove the setting."
 DDGS_MISSING = (
-    "COGENCY_WEB_SEARCH=ddgs needs the extra 'ddgs', which is not installed. Run {command}, or set another engine."
+    "COGENCY_WEB_SEARCH=ddgs needs the 'ddgs' extra, which is not installed. Run {command}, or set another engine."
 )
 SEARCH_KEY_MISSING = "COGENCY_WEB_SEARCH={engine} needs {key}: set it in the environment or in .env."
 WEB_AGENT = "Cogency/{version} (an assistant that reads pages when people ask it to)"

@@ -85,4 +85,4 @@ def test_without_its_library_the_command_says_how_to_install_it(tmp_path: Path) 
         check=False,
     )
     assert (ran.returncode, ran.stdout) == (Exit.SETTINGS, "")
-    assert ran.stderr.startswith("cogency: `cogency mcp` needs the extra 'mcp', which is not installed. Run ")
+    assert ran.stderr.startswith("cogency: `cogency mcp` needs the 'mcp' extra, which is not installed. Run ")

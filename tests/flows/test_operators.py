@@ -48,7 +48,7 @@ async def test_a_person_is_erased_by_an_operator_while_the_bot_answers_them(tmp_
             await until(lambda: is_whole([page.text for page in slack.state.answers(general, after.ts)]))
     assert "Zanzibarquince" in json.loads(export.stdout)["messages"][0]["text"]
     assert "Forgotten: " in erased.stdout
-    assert "their bytes are gone from the database files." in erased.stdout
+    assert "no trace of them is left in the database files." in erased.stdout
     assert "erase person  alone (operator)  success" in audit.stdout
     assert person["id"] not in audit.stdout
     assert again.returncode == Exit.FAILED

@@ -503,7 +503,7 @@ async def test_a_chat_on_a_database_server_remembers_recalls_and_forgets(
     )
     assert "remember that my boat is turquoise" in recalled
     forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n", COGENCY_DATABASE_URL=url).stdout
-    assert "where they were stored. Old bytes may remain in the database server's files" in forgotten
+    assert "where they were stored. Traces may remain in the database server's files" in forgotten
     again = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n", COGENCY_DATABASE_URL=url)
     assert again.returncode == Exit.OK
     assert "Memory: PostgreSQL database shared on" in again.stderr

@@ -94,7 +94,7 @@ ERASED_ELSEWHERE = "Copies in this conversation and in your editor are not erase
 
 CONFIRM_TIME = timedelta(minutes=10)
 
-MISSING = "`cogency mcp` needs the extra 'mcp', which is not installed. Run {command}"
+MISSING = "`cogency mcp` needs the 'mcp' extra, which is not installed. Run {command}"
 MESSAGE_TOO_LONG = "The MCP client sent a message of more than {limit:,} bytes."
 MESSAGE_TOO_DEEP = "The message is nested too deeply."
 MESSAGE_OF_MANY_PARTS = "The message contains more than {limit:,} {{ and [ characters. Shorten it."
@@ -112,7 +112,7 @@ WAITS_AT_TERMINAL = "Tell them to run `cogency chat` and to write `/tools`."
 NOT_COMPLETE = "The answer was stopped, or another process continues it. Look at the thread in the list of resources."
 NO_MODEL = "No model is configured. The user has to set COGENCY_MODEL or a vendor's API key, or to run `{init}`."
 
-NOT_SERVED = "The MCP server is not served at /mcp, because the extra 'mcp' is not installed. Run {command}"
+NOT_SERVED = "The MCP server is not served at /mcp, because the 'mcp' extra is not installed. Run {command}"
 NO_SUCH_PATH = "There is nothing at this address. The MCP server is at /mcp."
 ONLY_POST = "Only POST is supported. This server does not open streams or sessions."
 OTHER_HOST = "This server does not accept the host name of this request. Use {host}."
@@ -176,7 +176,7 @@ SIGN_IN_PAGE = (
     '<p><label>Code <input name="code" autocomplete="off" autofocus maxlength="40"></label></p>'
     "<p><button>Allow</button> <button name=deny value=1>Deny</button></p></form>"
 )
-DESCRIBED_AT = "The app describes itself at <b>{address}</b>. "
+DESCRIBED_AT = "The app's name comes from its description at <b>{address}</b>. "
 SIGN_IN_WRONG = (
     "<h1>The app cannot sign you in</h1><p>Its request is not valid, so nothing was allowed. You can close this "
     "page.</p><p>For the developers of the app: {why} (<code>{code}</code>)</p>"

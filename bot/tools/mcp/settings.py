@@ -21,7 +21,7 @@ class McpSettings:
         parsers.text,
         None,
         section=Section.TOOLS,
-        description=('The file that lists the bot\'s MCP servers (docs/mcp.md). Needs the extra "mcp". Default: none.'),
+        description=('The file that lists the bot\'s MCP servers (docs/mcp.md). Needs the "mcp" extra. Default: none.'),
         example="mcp.json",
         sensitivity=RUNS_CODE,
     )

@@ -233,7 +233,7 @@ async def test_where_no_bot_serves_the_command_erases_and_says_how_to_check(tmp_
     erased = await erase(settings, Order(OperatorAct.ERASE, Kind.PERSON, ANN), ANNA, CLOCK)
     told = erased_text(erased)
     assert told.startswith("Forgotten: 4 messages, 2 facts")
-    assert "their bytes are gone from the database files." in told
+    assert "no trace of them is left in the database files." in told
     assert f"`cogency person export {ANN}`. It should find nothing." in told
     assert erased.known_as.startswith("forgotten:")
     assert erased.known_as in told

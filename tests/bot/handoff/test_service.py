@@ -212,7 +212,7 @@ async def test_one_of_many_who_press_takes_it_and_all_see_who() -> None:
     handoff = await desk.handoff()
     await desk.work()
     other = EVE if handoff.taker == BOB else BOB
-    assert "has taken over the conversation of Ann" in desk.shown_to(other)
+    assert "has taken over Ann's conversation" in desk.shown_to(other)
     assert "You have taken over" in desk.shown_to(handoff.taker)
     assert QUESTION not in desk.shown_to(other) + desk.shown_to(handoff.taker)
     (notice,) = await desk.notices()

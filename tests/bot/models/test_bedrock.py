@@ -85,7 +85,7 @@ def test_a_region_that_is_none_disturbs_nobody_who_uses_other_models() -> None:
 def test_without_a_key_the_extra_is_needed_and_the_sentence_has_the_command() -> None:
     settings = ModelSettings(aws_region="us-east-1")
     with pytest.raises(
-        SettingsError, match=r"the extra 'bedrock', which is not installed\. Run .*bedrock.*set the key"
+        SettingsError, match=r"the 'bedrock' extra, which is not installed\. Run .*bedrock.*set the key"
     ):
         chosen(CLAUDE, settings, missing)
     assert chosen(CLAUDE, IN_US, missing)

