@@ -36,18 +36,17 @@ from agent.messages import (
     Usage,
     estimate_usage,
 )
+from agent.model_sessions import open_session
 from agent.ports.clock import Clock
 from agent.ports.model import (
     CallOptions,
     HandleKept,
     ModelChanged,
-    ModelSession,
     PromptReduced,
     Provider,
     ProviderEvent,
     ReasoningArrived,
     ResponseEnded,
-    ResumingProvider,
     StopReason,
     TokensArrived,
     has_own_key,
@@ -209,37 +208,6 @@ def _pause_timeout(ask: Ask, limit: asyncio.Timeout) -> Ask:
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def open_session(provider: Provider, options: CallOptions) -> ModelSession:
-    """Open the provider's own session if it can resume, else one that sends the whole context in each round."""
-    if provider.capabilities.resume and isinstance(provider, ResumingProvider):
-        return provider.connect(options)
-    return ReplaySession(provider, options)
-
-
-async def one_round(session: ModelSession, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
-    """Answer `messages` in this session, then close it. Raises the errors of `ModelSession.answer`."""
-    try:
-        async with aclosing(session.answer(messages)) as stream:
-            async for event in stream:
-                yield event
-    finally:
-        await session.close()
-
-
-class ReplaySession:
-    """Sends the whole context in each round."""
-
-    def __init__(self, provider: Provider, options: CallOptions) -> None:
-        self._provider = provider
-        self._options = options
-
-    def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
-        return self._provider.stream(messages, self._options)
-
-    async def close(self) -> tuple[str, ...]:
-        return ()
 
 
 Emit = Callable[[events.AgentEvent], Awaitable[None]]

@@ -238,7 +238,7 @@ BEDROCK_KEY_REFUSED = (
 BEDROCK_ON_LIMIT = "To see your quotas, open Service Quotas in the AWS console, and choose Amazon Bedrock."
 AWS_EXTRA_MISSING = (
     "Without AWS_BEARER_TOKEN_BEDROCK, the bot signs requests to Amazon Bedrock with AWS credentials. This needs the "
-    "extra 'bedrock', which is not installed. Run {command}, or set the key."
+    "'bedrock' extra, which is not installed. Run {command}, or set the key."
 )
 AWS_NO_CREDENTIALS = (
     "There are no AWS credentials. Set AWS_BEARER_TOKEN_BEDROCK, set AWS_PROFILE, set AWS_ACCESS_KEY_ID and "

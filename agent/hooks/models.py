@@ -20,8 +20,8 @@ from agent.errors import ProviderError, ProviderUnavailable, RequestWithheld
 from agent.hooks.masking import Placeholders, Restoring
 from agent.hooks.running import Hooks
 from agent.hooks.values import HookEnd, ModelRequest, Refuse
-from agent.loop import one_round, open_session
 from agent.messages import Json, Message, NativeContent, ToolSpec
+from agent.model_sessions import one_round, open_session
 from agent.ports.embeddings import Embedder
 from agent.ports.model import (
     CallOptions,

@@ -88,7 +88,7 @@ def tell_apart(key: str, other: str) -> bool:
 
 def _parts(key: str) -> list[list[str]]:
     """Return the words of a key that name something, parted where it says "of"; all words if there is none else."""
-    folded = unicodedata.normalize("NFKC", key).casefold().replace("_", " ")
+    folded = unicodedata.normalize("NFKC", key[:KEY_CHARS]).casefold().replace("_", " ")
     if UNSPACED.search(folded) is not None:
         folded = _LIGHT_UNSPACED.sub("", folded) or folded
     parts = [_WORD.findall(part) for part in _OF.split(_POSSESSIVE.sub("", folded))]

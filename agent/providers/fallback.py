@@ -15,8 +15,8 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from agent.errors import ContextTooLong, FailureReason, ProviderError, ProviderUnavailable, StreamBroken
-from agent.loop import one_round, open_session
 from agent.messages import Message
+from agent.model_sessions import one_round, open_session
 from agent.ports.clock import Clock
 from agent.ports.model import CallOptions, Capabilities, HandleKept, ModelChanged, ModelSession, Provider, ProviderEvent
 

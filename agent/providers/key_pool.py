@@ -21,8 +21,8 @@ from typing import Final, Protocol
 
 from agent import texts
 from agent.errors import KeyTrouble, ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
-from agent.loop import one_round, open_session
 from agent.messages import Message, NativeContent
+from agent.model_sessions import one_round, open_session
 from agent.ports.clock import Clock
 from agent.ports.model import (
     CallOptions,

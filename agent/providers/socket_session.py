@@ -19,8 +19,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.protocol import State
 
-from agent.loop import one_round
 from agent.messages import Message
+from agent.model_sessions import one_round
 from agent.ports.clock import Clock
 from agent.ports.model import CallOptions, Capabilities, ProviderEvent
 from agent.providers import faults

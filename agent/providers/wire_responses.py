@@ -19,8 +19,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import cast
 
-from agent.loop import one_round
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
+from agent.model_sessions import one_round
 from agent.ports.model import (
     CallOptions,
     Capabilities,

@@ -47,8 +47,9 @@ from bot.memory.pauses import LearningPauses
 from bot.memory.service import MemoryService
 from bot.models import texts as models_texts
 from bot.models.forms import read_checked_forms
-from bot.models.place_keys import VENDORS, PlaceKeyService
+from bot.models.place_keys import PlaceKeyService
 from bot.models.service import ModelService
+from bot.models.settings import OWN_KEY_VENDORS
 from bot.models.speech import OwnTranscribers, open_transcriber
 from bot.models.switch import ModelSwitch
 from bot.settings.installation import command_for
@@ -141,7 +142,9 @@ def place_keys(settings: Settings, store: Store, models: ModelSwitch) -> PlaceKe
     def vendors() -> Sequence[str]:
         used = {choice.endpoint.key_setting for choice in models.in_use if choice.endpoint is not None}
         spoken = (settings.models.transcription or "").partition(":")[0].strip().lower()
-        return [name for name in VENDORS if settings.models.endpoint(name).key_setting in used or name == spoken]
+        return [
+            name for name in OWN_KEY_VENDORS if settings.models.endpoint(name).key_setting in used or name == spoken
+        ]
 
     return PlaceKeyService(
         store=store.place_keys,

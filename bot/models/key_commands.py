@@ -8,7 +8,8 @@ from bot.chat.commands.declaration import Argument, Command, CommandCall, Comman
 from bot.chat.logs import FORM_OF_SECRETS
 from bot.chat.panels import FieldKind, FormField, Panel, PanelAction, PanelForm, PanelPart
 from bot.models import texts as models_texts
-from bot.models.place_keys import MAX_KEY_CHARS, VENDORS, PlaceKeyService
+from bot.models.place_keys import MAX_KEY_CHARS, PlaceKeyService
+from bot.models.settings import OWN_KEY_VENDORS
 
 ADD: Final = "add"
 REMOVE: Final = "remove"
@@ -39,11 +40,11 @@ async def answer(service: PlaceKeyService, call: CommandCall) -> Panel:
     match act.lower():
         case "" | "list" if not vendor:
             return await _show(service, call)
-        case "add" if vendor in VENDORS and call.options.get(KEY):
+        case "add" if vendor in OWN_KEY_VENDORS and call.options.get(KEY):
             stored = await service.enter(asker, vendor, call.options[KEY])
             label = service.settings.endpoint(vendor).label
             return await _show(service, call, models_texts.OWN_KEY_SAVED.format(label=label, end=stored.ending))
-        case "remove" if vendor in VENDORS:
+        case "remove" if vendor in OWN_KEY_VENDORS:
             removed, label = await service.remove(asker, vendor), service.settings.endpoint(vendor).label
             sentence = models_texts.OWN_KEY_REMOVED if removed else models_texts.OWN_KEY_MISSING
             return await _show(service, call, sentence.format(label=label))
@@ -86,13 +87,13 @@ async def _show(service: PlaceKeyService, call: CommandCall, notice: str = "") -
 async def _build(service: PlaceKeyService, _: CommandCall) -> PanelForm:
     """The form, with the services whose models are in use."""
     first, *others = KEY_FORM.fields
-    choices = service.offered() or {name: name for name in VENDORS[:1]}
+    choices = service.offered() or {name: name for name in OWN_KEY_VENDORS[:1]}
     return replace(KEY_FORM, fields=(replace(first, choices=choices), *others))
 
 
 def _is_meant(words: str, _: datetime) -> bool:
     """Whether a message means the command: then no model reads a key that somebody writes behind it."""
-    return words.lower().startswith(tuple(f"{act} {vendor}" for act in (ADD, REMOVE) for vendor in VENDORS))
+    return words.lower().startswith(tuple(f"{act} {vendor}" for act in (ADD, REMOVE) for vendor in OWN_KEY_VENDORS))
 
 
 KEYS_COMMAND = Command(

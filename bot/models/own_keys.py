@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from agent import texts
 from agent.errors import KeyTrouble, ProviderRefused
-from agent.loop import open_session
 from agent.messages import Message
+from agent.model_sessions import open_session
 from agent.ports.clock import Clock
 from agent.ports.model import CallOptions, Capabilities, ModelSession, Provider, ProviderEvent
 from agent.providers.catalog import ENDPOINTS, Endpoint

@@ -30,7 +30,7 @@ from bot.chat.background_tasks import BackgroundTasks
 from bot.models import texts as models_texts
 from bot.models.key_check import check_key
 from bot.models.own_keys import NO_KEYS, KeysOfPlace, OwnKey
-from bot.models.settings import ModelSettings
+from bot.models.settings import OWN_KEY_VENDORS, ModelSettings
 from bot.settings.secret import Secret
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The services whose keys a channel may have: those that are used with nothing but a key.
-VENDORS: Final = ("openai", "anthropic", "gemini", "openrouter", "mistral", "xai")
 MAX_KEY_CHARS: Final = 512
 _PURPOSE: Final = "place key"
 
@@ -58,7 +56,7 @@ class PlaceKeyService:
     clock: Clock
     seals: "SealingKeys | None" = None
     is_on: bool = False
-    vendors: Callable[[], Sequence[str]] = lambda: VENDORS
+    vendors: Callable[[], Sequence[str]] = lambda: OWN_KEY_VENDORS
     operates: Callable[[str], bool] = lambda _: False
     check: Callable[[Endpoint, Secret], Awaitable[None]] = check_key
     tasks: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(patience_s=2.0))
@@ -85,7 +83,7 @@ class PlaceKeyService:
         if not (self.is_on and self.seals is not None):
             return {}
         used = self.vendors()
-        return {name: self.settings.endpoint(name).label for name in VENDORS if name in used}
+        return {name: self.settings.endpoint(name).label for name in OWN_KEY_VENDORS if name in used}
 
     async def listed(self, asker: Asker) -> Sequence[StoredPlaceKey]:
         """Return the keys of the asker's channel. Raises StoreError."""

@@ -30,6 +30,8 @@ from bot.settings.declaration import RUNS_CODE, Secrecy, Section, Sensitivity, s
 from bot.settings.parsers import texts_by_id
 from bot.settings.secret import Secret
 
+# The services whose keys a channel may have: those that are used with nothing but a key.
+OWN_KEY_VENDORS: Final = ("openai", "anthropic", "gemini", "openrouter", "mistral", "xai")
 _MODEL_OR_REHEARSAL: Final = re.compile(r"[a-z0-9-]+:.|rehearsal$", re.IGNORECASE | re.ASCII)
 
 _API_VERSION: Final = re.compile(r"20\d\d-\d\d-\d\d(?:-preview)?", re.ASCII)

@@ -16,7 +16,7 @@ from bot.app.storage_settings import database_url
 from bot.chat.exit_codes import Exit
 from bot.chat.output import complain, write_out
 from bot.evals import texts as eval_texts
-from bot.models.place_keys import VENDORS
+from bot.models.settings import OWN_KEY_VENDORS
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import SlackFeature
 from bot.platforms.slack.settings import parse_command_prefix, slack_app
@@ -557,7 +557,9 @@ def _add_keys(commands: _Commands) -> None:
     remove = commands.add(Subcommand.KEYS_REMOVE, "remove a channel's key", setup_texts.WORKS_BESIDE)
     for command in (set_, remove):
         command.add_argument("place", metavar="PLACE", help="the ID of the channel, from `cogency place find`")
-        command.add_argument("vendor", choices=VENDORS, metavar="SERVICE", help=f"the service: {', '.join(VENDORS)}")
+        command.add_argument(
+            "vendor", choices=OWN_KEY_VENDORS, metavar="SERVICE", help=f"the service: {', '.join(OWN_KEY_VENDORS)}"
+        )
         command.add_argument("--operator", metavar="NAME", help=setup_texts.OPERATOR_NAME_SAYS)
     list_.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
 

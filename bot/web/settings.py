@@ -89,7 +89,7 @@ class WebSettings:
         section=Section.WEB,
         description=(
             "The search engine that the bot uses (docs/web.md): brave, tavily, ddgs (needs the "
-            '"ddgs", but no key), or searxng: followed by an address. The engine receives the search queries. '
+            '"ddgs" extra, but no key), or searxng: followed by an address. The engine receives the search queries. '
             "Default: off."
         ),
         example="searxng:https://search.example.com",

@@ -10,8 +10,8 @@ import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.events import NoticeArrived, Outcome
-from agent.loop import open_session
 from agent.messages import Image, Message, Role
+from agent.model_sessions import open_session
 from agent.ports.model import CallOptions, ModelSession, ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
 from agent.providers.replay import ModelTimeouts
 from tests.agent.protocol.deviations import DEVIATIONS

@@ -12,8 +12,9 @@ from agent.embeddings import Embedded
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.hooks.models import WITHHELD, HookedEmbedder, HookedProvider
 from agent.hooks.values import Hide, ModelRequest, Refuse
-from agent.loop import complete, open_session
+from agent.loop import complete
 from agent.messages import JsonObject, Message, ModelCall, NativeContent, Role, ToolCall, ToolSpec
+from agent.model_sessions import open_session
 from agent.ports.model import (
     CallOptions,
     Capabilities,

@@ -12,8 +12,8 @@ import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable
 from agent.events import Outcome
-from agent.loop import open_session
 from agent.messages import Message, NativeContent, Role
+from agent.model_sessions import open_session
 from agent.ports.model import CallOptions, ProviderEvent, ResponseEnded, TokensArrived
 from agent.protocol.grammar import teach
 from agent.providers.catalog import OPENAI

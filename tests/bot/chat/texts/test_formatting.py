@@ -130,15 +130,15 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
         (
             Receipt({"messages": 2}, 0, bytes_gone=False),
             (
-                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored. Traces "
-                "may remain in the database files until the next cleanup."
+                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored. "
+                "Traces may remain in the database files until the next cleanup."
             ),
         ),
         (
             Receipt({"messages": 2}, 0, bytes_gone=False, kept_by_server=True),
             (
-                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored. Traces "
-                "may remain in the database server's files until its next vacuum, and in backups until they "
+                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored. "
+                "Traces may remain in the database server's files until its next vacuum, and in backups until they "
                 "expire."
             ),
         ),
