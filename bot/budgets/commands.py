@@ -76,7 +76,7 @@ async def _home(visit: HomeVisit) -> HomeContent:
 COMMAND = declaration.Command(
     name="budget",
     home=HomeSection(title="", show=_home),
-    summary="See how much you can spend today. Operators can see and change all budgets",
+    summary="See how much you can spend today; operators see and change all budgets",
     run=show,
     suggests={"words": _whose},
     arguments=(

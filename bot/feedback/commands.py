@@ -31,7 +31,7 @@ async def _words_offered(*_: object) -> Sequence[str]:
 
 COMMAND = declaration.Command(
     name="feedback",
-    summary="Say what was wrong with my last answer to you here; managers see this channel's feedback",
+    summary="Say what was wrong with my last answer to you; managers see the channel's feedback",
     run=show,
     suggests={"words": _words_offered},
     prefills={FORM.name: _said_before},

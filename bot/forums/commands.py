@@ -57,7 +57,7 @@ SOLVED_COMMAND = declaration.Command(
 
 UNANSWERED_COMMAND = declaration.Command(
     name="unanswered",
-    summary="See which posts of this forum have no answer yet (for its managers and operators)",
+    summary="See this forum's posts without an answer (for its managers and operators)",
     run=list_unanswered,
     arguments=(declaration.Argument("words", "The forum, if you are elsewhere", hint="[#forum]", mentions=True),),
     scope=declaration.CommandScope.SERVERS,

@@ -153,7 +153,7 @@ def is_order(words: str) -> bool:
 
 LEARN_COMMAND = declaration.Command(
     name="learn",
-    summary="Add a file or a web page to the documents that I know here (in channels: managers and operators)",
+    summary="Add a file or web page to the documents I know here (in channels: managers and operators)",
     run=learn,
     arguments=(
         declaration.Argument(

@@ -194,7 +194,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "delete 3, undo, correct 3 NEW WORDS, keep 3, everywhere 3, here 3, both 3, replace 3, export, pause, help",
+            "delete 3, undo, correct 3 NEW WORDS, keep 3, everywhere 3, here 3, both 3, replace 3, pause or help",
         ),
     ),
     phrases=("show memory", "show my memory"),

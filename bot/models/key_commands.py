@@ -98,7 +98,7 @@ def _is_meant(words: str, _: datetime) -> bool:
 
 KEYS_COMMAND = Command(
     name="keys",
-    summary="See this channel's own API keys for models; its managers can add and remove them",
+    summary="See this channel's API keys for models; its managers can change them",
     run=answer,
     builds={KEY_FORM.name: _build},
     arguments=(Argument("words", "Remove a key: remove SERVICE", hint="[remove SERVICE]"),),

@@ -116,7 +116,7 @@ async def press_numbers(_: object, pressed: declaration.PressedReply) -> PanelAc
 
 COMMAND = declaration.Command(
     name="code",
-    summary="See the Python code that computed an answer, or the numbers behind its charts",
+    summary="See the Python code behind an answer, or the numbers behind its charts",
     run=show,
     presses={ReplyAction.CODE: press_code, ReplyAction.NUMBERS: press_numbers},
     arguments=(declaration.Argument("words", "“numbers” shows the numbers behind a chart", hint="[numbers]"),),

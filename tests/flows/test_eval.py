@@ -137,7 +137,7 @@ async def test_a_run_writes_all_reports_and_stores_only_names_and_counts(tmp_pat
     code, printed, complained = await cogency(tmp_path, "eval", "exam.yaml", *reports)
     assert (code, complained) == (Exit.OK, "")
     assert printed.startswith("exam.yaml: 2 questions. Model: rehearsal.\n[1/2]  passed  ")
-    assert printed.endswith("\nThe threshold of 100 % was reached.\n")
+    assert printed.endswith("\nThe threshold of 100% was reached.\n")
     (suite,) = ET.fromstring((tmp_path / "report.xml").read_text()).findall("testsuite")  # noqa: S314 -- our own
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
     assert "Vermilion" in (tmp_path / "report.html").read_text()
@@ -270,7 +270,7 @@ async def test_answers_are_reported_also_if_what_they_cost_cannot_be_stored(tmp_
         code, printed, complained = await cogency(tmp_path, "eval", "exam.yaml", "--junit", "report.xml", **settings)
     assert code == Exit.UNAVAILABLE
     assert "[1/1]  passed  one" in printed
-    assert "The threshold of 100 % was reached." in printed
+    assert "The threshold of 100% was reached." in printed
     assert complained.startswith("cogency eval: The cost and the result of this run were not stored. ")
     (suite,) = ET.fromstring((tmp_path / "report.xml").read_text()).findall("testsuite")  # noqa: S314 -- our own
     assert suite.get("tests") == "1"

@@ -272,7 +272,7 @@ async def a_stopped_call_ends_and_its_server_goes_on(world: World) -> None:
 
 
 def told_how_far(sent: object) -> bool:
-    told = re.findall(rf"Using {re.escape(LONG)}… (\d+) %", json.dumps(sent, ensure_ascii=False))
+    told = re.findall(rf"Using {re.escape(LONG)}… (\d+)%", json.dumps(sent, ensure_ascii=False))
     return bool({*told} & {"25", "50", "75"})
 
 

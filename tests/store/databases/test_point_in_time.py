@@ -21,6 +21,7 @@ from tests.fakes.postgresql import PostgresServer, archived_postgres
 from tests.store.processes import pieces_in_files
 
 ERASED: Final = ["number 2 is blue", "Noted, 2", "bob likes tea", "Earl Grey", "herring"]
+DATABASE: Final = "archived"
 KEPT: Final = ["number 1 is blue", "twenty-eight days of leave"]
 
 
@@ -39,16 +40,16 @@ async def now(store: Store) -> datetime:
 
 async def dumped(server: PostgresServer, folder: Path, *lists: list[str]) -> list[int]:
     """How many of the pieces of each list stand in a dump of all tables."""
-    server.run("pg_dump", "-h", server.folder, "-U", "postgres", "-f", server.folder / "dump.sql", "shared")
+    server.run("pg_dump", "-h", server.folder, "-U", "postgres", "-f", server.folder / "dump.sql", DATABASE)
     shutil.copytree(server.folder, folder, ignore=lambda _, names: {*names} - {"dump.sql"})
     return [await pieces_in_files(folder, pieces) for pieces in lists]
 
 
 async def in_files(server: PostgresServer, *lists: list[str]) -> list[int]:
     """How many of them stand in the files of tables, from which a vacuum has removed deleted rows."""
-    await server.execute("VACUUM FULL", database="shared")
+    await server.execute("VACUUM FULL", database=DATABASE)
     await server.execute("CHECKPOINT", user="postgres")
-    number = await server.value("SELECT oid FROM pg_database WHERE datname = 'shared'", database="shared")
+    number = await server.value("SELECT oid FROM pg_database WHERE datname = current_database()", database=DATABASE)
     return [await pieces_in_files(server.data / "base" / str(number), pieces) for pieces in lists]
 
 
@@ -57,8 +58,8 @@ async def in_files(server: PostgresServer, *lists: list[str]) -> list[int]:
 async def test_a_server_restored_to_a_point_in_time_forgets_again_what_was_forgotten_since(tmp_path: Path) -> None:
     log = tmp_path / "forgetting.log"
     with archived_postgres() as archived:
-        await archived.server.execute("CREATE DATABASE shared")
-        store = await with_forgetting_log(await open_store(archived.server.url("shared")), log, START)
+        await archived.server.execute(f"CREATE DATABASE {DATABASE}")
+        store = await with_forgetting_log(await open_store(archived.server.url(DATABASE)), log, START)
         archived.back_up()
         await fill(store)
         until = await now(store)
@@ -67,11 +68,11 @@ async def test_a_server_restored_to_a_point_in_time_forgets_again_what_was_forgo
             receipt = await store.forgetting.forget(plan, START)
             assert (receipt.found_again, receipt.kept_by_server, receipt.is_logged) == (0, True, True)
         await store.close()
-        assert await look_at_log(archived.server.url("shared"), log, START) == LogState(is_ahead=False, missing=0)
+        assert await look_at_log(archived.server.url(DATABASE), log, START) == LogState(is_ahead=False, missing=0)
         await archived.archive_all()
         async with archived.restored(until) as server:
             assert await dumped(server, tmp_path / "before", ERASED, KEPT) == [len(ERASED), len(KEPT)], "it is back"
-            store = await with_forgetting_log(await open_store(server.url("shared")), log, START)
+            store = await with_forgetting_log(await open_store(server.url(DATABASE)), log, START)
             assert await texts_found(store, "boat") == ["my boat number 1 is blue"]
             assert await texts_found(store, "moment") == [], "it is the past"
             assert (await store.ledger.accept(said("my boat number 2 is blue", number=2))).duplicate

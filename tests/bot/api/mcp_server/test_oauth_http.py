@@ -402,7 +402,7 @@ async def test_an_app_that_a_document_describes_signs_its_person_in(browser: Bro
             there = Browser(browser.store, site, http, app)
             page = await there.open()
             assert "Documented" in page.text
-            assert "The app describes itself at <b>https://app.example/client.json</b>." in page.text
+            assert "The app's name comes from its description at <b>https://app.example/client.json</b>." in page.text
             wrong = await there.open(redirect_uri="http://127.0.0.1:4000/other")
             assert (wrong.status_code, "location" in wrong.headers) == (400, False)
             back = returned(await there.enter(page, await site.sign_ins.new_code(ANN)))

@@ -73,7 +73,7 @@ async def test_names_and_numbers_are_within_discords_limits(payload: list[dict[s
 
 async def test_each_command_is_offered_where_it_can_be_answered(payload: list[dict[str, Any]]) -> None:
     offered = {command["name"]: (command["integration_types"], command["contexts"]) for command in payload}
-    assert {str(offered.pop(name)) for name in ("policy", "channel", "solved", "unanswered")} == {"([0], [0])"}
+    assert {str(offered.pop(name)) for name in ("policy", "channel", "keys", "solved", "unanswered")} == {"([0], [0])"}
     assert offered.pop("new") == ([0, 1], [1])
     assert set(map(str, offered.values())) == {"([0, 1], [0, 1, 2])"}
 
