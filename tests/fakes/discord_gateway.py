@@ -66,6 +66,7 @@ class FakeDiscord:
         self.gateway_token = TOKEN
         self.close_identify = 0  # The code with which every session is refused, if any
         self.refuse_sockets = False
+        self.late_guilds: set[str] = set()  # Not described after READY, until a test does it
         self.refused = 0
         self.identified = 0
         self.resumed = 0
@@ -408,7 +409,8 @@ class FakeDiscord:
         }
         await self._tell(session, "READY", ready)
         for guild in guilds:
-            await self._tell(session, "GUILD_CREATE", self.world.guild(guild))
+            if guild not in self.late_guilds:
+                await self._tell(session, "GUILD_CREATE", self.world.guild(guild))
 
     async def _resume(self, socket: web.WebSocketResponse, data: Payload) -> None:
         session = self._sessions.get(data["session_id"])

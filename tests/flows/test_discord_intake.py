@@ -379,3 +379,21 @@ async def test_a_question_on_which_the_bot_fails_unexpectedly_is_told_so(caplog:
         await fake.command(ANN, "ask", question="hello?")
         await fake.until(lambda: [seen(shown) for shown in by_the_bot(fake)] == [reply_texts.UNEXPECTED] * 2)
     assert caplog.text.count("RuntimeError: nobody expected this") == 2
+
+
+async def test_until_discord_describes_the_server_nobody_is_refused_and_messages_wait() -> None:
+    host = recording_host()
+    async with running_discord(FastClock()) as fake:
+
+        def shown() -> list[str]:
+            return [*fake.world.shown(DM_OF[BO]), *fake.world.shown(GENERAL)]
+
+        fake.late_guilds.add(GUILD)
+        async with serving(fake, host):
+            await fake.write(BO, "hello?")
+            await fake.say(BO, f"{ASK}and here?")
+            await fake.until(shown)
+            assert host.taken == []
+            await fake.dispatch("GUILD_CREATE", fake.world.guild(GUILD))
+            await taken(host, 2)
+        assert shown() == [platforms_texts.DISCORD_KEPT_WAITING]

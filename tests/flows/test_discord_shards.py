@@ -18,6 +18,7 @@ from agent.ports.clock import Clock
 from agent.ports.shard_leases import SHARD_LEASE, HeldShard, ShardSession, ShardShare
 from bot.app.settings import load_settings
 from bot.chat.replicas import Replicas
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.run import serve
 from bot.platforms.discord.shards import RENEW_S
@@ -27,7 +28,7 @@ from store.shard_leases import SqlShardLeases
 from tests.fakes.discord_bot import settings
 from tests.fakes.discord_fleet import LANDING, TAKEOVER_S, fleet, patiently, takeover_s
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BOT, GENERAL, GUILD, STAFF
+from tests.fakes.discord_world import ANN, BOT, DM_OF, GENERAL, GUILD, STAFF
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.new_database import open_new
 from tests.fakes.postgresql import PostgresServer
@@ -103,6 +104,24 @@ async def test_who_goes_on_for_a_process_that_was_killed_right_after_ready_needs
         await bot.answered()
         assert [bot.answers(question) for question in bot.asked] == [["The boat lies in the harbour."]] * 7
         assert (bot.discord.identified, bot.discord.resumed) == (4, 2)
+
+
+async def test_who_goes_on_with_a_session_refuses_nobody_before_its_servers_are_loaded() -> None:
+    store = await open_new("sqlite://")
+    async with running_discord(FastClock()) as fake:
+        host = sharing(Replicas(store.shard_leases, store.shared_rates, "this", fake.world.clock))
+        async with idle(fake, host):
+            await until_written(store, "session-1")
+        fake.rest.fail("GET", "/users/@me/guilds", 503, times=20)
+        async with idle(fake, host):
+            await fake.until(lambda: fake.resumed)
+            await fake.write(ANN, "hello?")
+            await fake.until(lambda: platforms_texts.DISCORD_KEPT_WAITING in fake.world.shown(DM_OF[ANN]))
+            fake.rest.faults.clear()
+            await fake.until(lambda: host.taken)
+        assert fake.identified == 1
+        assert fake.world.shown(DM_OF[ANN]) == [platforms_texts.DISCORD_KEPT_WAITING]
+    await store.close()
 
 
 async def test_the_session_is_written_when_it_begins_and_not_with_the_next_renewal() -> None:

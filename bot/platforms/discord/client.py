@@ -207,7 +207,7 @@ class DiscordClient(BoundedClient):
         self._settings = settings
         self.connection = connection
         surroundings = Surroundings(self)
-        self._servers = Servers(settings, self, elsewhere=self.guild_elsewhere)
+        self._servers = Servers(settings, self, elsewhere=self.guild_elsewhere, are_loaded=self.knows_servers)
         members = Members(self._servers, connection.clock, settings.ranks)
         conversations = DiscordConversations(host, settings)
         self.schedules = DiscordSchedules(self, host, members, connection, self.first_connected)
@@ -231,6 +231,10 @@ class DiscordClient(BoundedClient):
         self._shards = Shards(self._missed_on, listening, self._connections, connection.telemetry)
         self._service = CommandHandler(self.tree, host, connection, surroundings, members, conversations)
         self.tree.admits = self._service.admits
+
+    def knows_servers(self) -> bool:
+        """Return whether it is known which servers this process serves."""
+        return True
 
     def refuses(self, server: int | None) -> bool:
         """Return whether the bot does not answer in this server."""

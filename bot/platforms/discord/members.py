@@ -72,6 +72,8 @@ class Servers:
     owners: frozenset[int] = field(default_factory=frozenset[int])
     elsewhere: Callable[[int], Awaitable[discord.Guild | None]] | None = None
     """Returns a server that another process serves. Raises UNREADABLE."""
+    are_loaded: Callable[[], bool] = lambda: True
+    """Returns whether it is known which servers this process serves."""
 
     def set_application(self, application: discord.AppInfo | None) -> None:
         """Set the application that the bot has logged in as."""
@@ -85,6 +87,21 @@ class Servers:
     def is_home(self, guild: discord.Guild) -> bool:
         """Return whether the server decides who its members are where Discord does not say, as in DMs."""
         return self.is_named(guild) and (not self.settings.home or str(guild.id) in self.settings.home)
+
+    def are_known(self) -> bool:
+        """Return whether all home servers are known. Without names their owners decide, whom Discord reports only with
+        each server, after the connection: messages may arrive before that, or be handled after the connection's loss.
+        """
+        if self.settings.servers:
+            return True
+        return self.are_loaded() and not any(guild.owner_id is None for guild in self.client.guilds)
+
+    def is_unknown(self, number: int) -> bool:
+        """Return whether Discord has not yet reported who owns a server, and that decides whether it is served."""
+        if self.settings.servers or self.settings.chosen.other_servers is OtherServers.SERVE:
+            return False
+        guild = self.client.get_guild(number)
+        return guild is not None and guild.owner_id is None
 
     def home_guilds(self) -> list[discord.Guild]:
         return [guild for guild in self.client.guilds if self.is_home(guild)]
@@ -120,8 +137,8 @@ class Servers:
         return self.client.get_guild(number) is None
 
     def others(self, guilds: Sequence[discord.Guild]) -> list[discord.Guild]:
-        """Return those of these servers that are not named."""
-        return [guild for guild in guilds if not self.is_named(guild)]
+        """Return those of these servers that are not named, as far as Discord has reported their owners."""
+        return [guild for guild in guilds if not self.is_named(guild) and not self.is_unknown(guild.id)]
 
 
 def owners_of(application: discord.AppInfo) -> frozenset[int]:
@@ -174,8 +191,8 @@ class Members:
 
     Rules. For authors in a DM, a group message or a server without the bot, Discord reports no standing: a few of the
     operator's servers are asked, and the answer is cached for a minute. A person who is not found there is a stranger;
-    but while a server does not respond, and no other knows them, their standing is unknown. The operator's roles count
-    everywhere. Where an answer is read is decided elsewhere.
+    but while a server does not respond or is not yet known, and no other knows them, their standing is unknown. The
+    operator's roles count everywhere. Where an answer is read is decided elsewhere.
     """
 
     servers: Servers
@@ -240,7 +257,7 @@ class Members:
 
     async def _look_for(self, person: int) -> tuple[ServerStanding, bool]:
         """Return the person's highest standing, and whether every server responded."""
-        best, all_responded = STRANGER, True
+        best, all_responded = STRANGER, self.servers.are_known()
         try:
             async with asyncio.timeout(PATIENCE_S):
                 for server in [*self.servers.home_guilds(), *self.servers.remote_ids()][:MAX_SERVERS]:

@@ -87,7 +87,8 @@ class ShardRunner:
         self._is_taken_over = self._session is not None
         self._has_started = False
         self._is_up = False
-        self._filling: asyncio.Task[bool] | None = None
+        self._filling: asyncio.Task[None] | None = None
+        self._is_listed = False
         self._is_behind = session.behind
         self._catching_up: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
@@ -115,16 +116,29 @@ class ShardRunner:
     def discard_backlog(self) -> None:
         """This process started a new session: `on_shard_ready` catches up on it, and `_catch_up` is not needed."""
         self._is_behind = False
+        self._is_listed = True
         if self._catching_up is not None:
             self._catching_up.cancel()
 
     async def _catch_up(self) -> None:
         """Read what was missed before a session that another process started without catching up."""
-        backoff = Backoff(1.0, 30.0)
-        while self._filling is None or not await self._filling:
-            await self.client.clock.sleep(backoff.failed())
-            self._filling = asyncio.create_task(self.client.fill(self.shard.number))
+        await self._fill()
         await self.client.on_shard_ready(self.shard.number)
+
+    def _fill(self) -> asyncio.Task[None]:
+        """Load the servers that a session does not list which another process started. Returns the one task for it."""
+        if self._filling is None:
+            self._filling = asyncio.create_task(self._fill_until_loaded())
+        return self._filling
+
+    async def _fill_until_loaded(self) -> None:
+        backoff = Backoff(1.0, 30.0)
+        while not await self.client.fill(self.shard.number):
+            await self.client.clock.sleep(backoff.failed())
+
+    def knows_servers(self) -> bool:
+        """Return whether its own session has listed the shard's servers, or all are loaded."""
+        return self._is_listed or (self._filling is not None and self._filling.done() and not self._filling.cancelled())
 
     def _position(self) -> ShardSession | None:
         socket = self.socket
@@ -168,7 +182,7 @@ class ShardRunner:
         """Return whether events may concern servers that are not loaded, or channels deleted before the load."""
         if self._filling is None:
             return False
-        all_loaded = self._filling.done() and not self._filling.cancelled() and self._filling.result()
+        all_loaded = self._filling.done() and not self._filling.cancelled()
         return not (all_loaded and self._has_started)
 
     async def _run(self) -> None:
@@ -199,8 +213,7 @@ class ShardRunner:
                 await ShardSocket.from_client(self.client, shard_id=number)
         else:
             if self._is_taken_over and self._filling is None:
-                self._filling = asyncio.create_task(self.client.fill(number))
-                await asyncio.wait({self._filling}, timeout=FILL_S)
+                await asyncio.wait({self._fill()}, timeout=FILL_S)
             await ShardSocket.from_client(
                 self.client,
                 gateway=yarl.URL(session.resume_url),
@@ -439,6 +452,9 @@ class LeasedClient(ShardedClient):
 
     def _connections(self) -> int:
         return len(self._runners)
+
+    def knows_servers(self) -> bool:
+        return bool(self._runners) and all(runner.knows_servers() for runner in self._runners.values())
 
     def holds(self, number: int) -> bool:
         """Return whether this process serves a server."""
