@@ -66,6 +66,13 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
                 "a minimal bot with the same libraries",
             ),
             Measured(
+                "cpu_ms_per_question",
+                "processor time for a question, with SQLite",
+                "ms",
+                "minimal_cpu_ms_per_question",
+                "a minimal bot with the same libraries",
+            ),
+            Measured(
                 "rss_mb",
                 "memory of the idle bot on Slack and Discord",
                 "MB",
