@@ -140,7 +140,7 @@ async def test_an_answer_about_a_shard_that_was_dropped_meanwhile_ends_nothing(
     """As from a database that hung for longer than the lease."""
     store = await open_new("sqlite://")
     leases = LateLeases(store.database)
-    async with running_discord(FastClock(speed=50.0)) as fake:
+    async with running_discord(FastClock(speed=10.0)) as fake:
         async with idle(fake, sharing(Replicas(leases, store.shared_rates, "this", fake.world.clock))):
             await fake.until(lambda: leases.answers > 3)
             await fake.until(lambda: fake.connected)
