@@ -25,8 +25,8 @@ from tests.fakes.slack_state import HOME, PER_MINUTE, Workspace
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, other_app
 
 NAMED: Final = re.compile(r"\bFor (c\d+-\d+) ")
-# The line below an answer that stored a note. It comes from code, and not from the model.
-_KEPT: Final = re.compile(r"\s*[*_]Remembered: [^\n]*[*_]\s*\Z")
+# The line below an answer that stored or learned something. It comes from code, and not from the model.
+_KEPT: Final = re.compile(r"\s*[*_](?:Remembered|Learned from your earlier messages): [^\n]*[*_]\s*\Z")
 REDELIVER_S: Final = 2.0  # Slack waits longer, but a run takes about a minute
 TWICE: Final = 0.1
 DIRECT: Final = 3  # Direct conversations in each of Slack's workspaces

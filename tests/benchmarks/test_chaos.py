@@ -8,6 +8,7 @@ import pytest
 from benchmarks.chaos import kept
 from benchmarks.chaos_model import asking, whole
 from benchmarks.chaos_town import Town, judge, town
+from bot.memory.texts import KEPT, KEPT_AND_LEARNED, LEARNED_SINCE
 from store.engine import open_store
 from tests.fakes.incoming import said
 from tests.fakes.slack_things import BOT_ID, BOT_USER
@@ -16,8 +17,8 @@ ASKED = ["c00-00", "c00-01"]
 SWAPPED = ASKED[::-1]
 
 
-def reply(place: Town, question: str) -> None:
-    text = whole(question, place.model.kinds[question])
+def reply(place: Town, question: str, below: str = "") -> None:
+    text = whole(question, place.model.kinds[question]) + below
     place.slack.state.write(BOT_USER, place.conversations[0].channel, text, bot_id=BOT_ID)
 
 
@@ -44,6 +45,14 @@ async def test_replies_stand_in_the_order_of_asking_or_where_one_came_late_of_st
         verdict = judge(place, stored)
     assert (verdict.replies, verdict.lost, verdict.duplicates) == (2, 0, 0)
     assert verdict.out_of_order == out_of_order
+
+
+@pytest.mark.parametrize("line", [KEPT, LEARNED_SINCE, KEPT_AND_LEARNED])
+async def test_the_line_about_what_was_stored_is_no_part_of_the_models_text(line: str) -> None:
+    async with town(conversations=1, events=1, chance=Random(1)) as place:
+        reply(place, "c00-00", f"\n\n{line.format(facts='a note', earlier='another one')}")
+        verdict = judge(place, [])
+    assert (verdict.replies, verdict.lost, verdict.duplicates) == (1, 0, 0)
 
 
 async def test_a_late_question_counts_before_the_later_ones_that_waited_when_it_came(tmp_path: Path) -> None:
