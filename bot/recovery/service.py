@@ -67,8 +67,8 @@ class LostWritesService:
             return
         await self.clock.sleep(SETTLE_S)
         await self._repair()
-        since, self._since = self._since, None
-        await asyncio.gather(*(read(since) for read in self.histories.values()))
+        await asyncio.gather(*(read(self._since) for read in self.histories.values()))
+        self._since = None
 
     async def _repair(self) -> None:
         """Repair what can be without the platforms."""

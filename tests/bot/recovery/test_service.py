@@ -22,6 +22,7 @@ class Writes:
     losing: list[LostWrites] = field(default_factory=list[LostWrites])
     away: int = 0
     broken: int = 0
+    unread: int = 0
     steps: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
 
     async def lost(self) -> LostWrites | None:
@@ -38,6 +39,9 @@ class Writes:
         self.steps.append((f"repaired {self.losing.pop(0).since:%H:%M}", self.clock.monotonic()))
 
     async def read(self, since: datetime) -> None:
+        if self.unread:
+            self.unread -= 1
+            raise StoreUnavailable("The database is away.")
         self.steps.append((f"read {since:%H:%M}", self.clock.monotonic()))
 
 
@@ -60,6 +64,12 @@ async def test_histories_are_read_once_after_other_processes_have_repaired_too()
 async def test_an_unexpected_error_does_not_end_the_looking() -> None:
     writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 3, 1)], away=1, broken=1)
     assert await served(writes, 20 * LOOK_S) == [("repaired 11:59", 3 * LOOK_S), ("read 11:59", 3 * LOOK_S + SETTLE_S)]
+
+
+async def test_a_history_that_cannot_be_read_is_read_after_the_next_look() -> None:
+    writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 3, 1)], unread=1)
+    read = 2 * (LOOK_S + SETTLE_S)
+    assert await served(writes, 40 * LOOK_S) == [("repaired 11:59", LOOK_S), ("read 11:59", read)]
 
 
 async def test_histories_are_read_from_the_earliest_loss_that_was_found() -> None:
