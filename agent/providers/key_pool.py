@@ -61,6 +61,9 @@ class KeyRing:
     A key is known by its index. `warn` receives a sentence for operators. There must be at least one key.
     """
 
+    is_own: bool = False
+    """Whether a channel, and not the operator, has given the keys."""
+
     def __init__(self, endpoint: Endpoint, keys: Sequence[str], clock: Clock, warn: Callable[[str], None]) -> None:
         self._endpoint = endpoint
         self.keys = tuple(keys)
@@ -68,9 +71,6 @@ class KeyRing:
         self._warn = warn
         self._states = [_KeyState() for _ in keys]
         self._current: dict[str, int] = {}  # By model
-
-    is_own: bool = False
-    """Whether a channel, and not the operator, has given the keys."""
 
     def __repr__(self) -> str:
         return f"KeyRing({self._endpoint.key_setting}, {len(self.keys)} keys)"

@@ -397,3 +397,12 @@ async def test_until_discord_describes_the_server_nobody_is_refused_and_messages
             await fake.dispatch("GUILD_CREATE", fake.world.guild(GUILD))
             await taken(host, 2)
         assert shown() == [platforms_texts.DISCORD_KEPT_WAITING]
+
+
+async def test_until_discord_describes_the_server_a_command_is_asked_to_be_repeated() -> None:
+    async with running_discord(FastClock()) as fake:
+        fake.late_guilds.add(GUILD)
+        async with serving(fake, recording_host()):
+            await fake.command(ANN, "ask", question="hello?")
+            await fake.until(lambda: by_the_bot(fake))
+        assert [seen(shown) for shown in by_the_bot(fake)] == [platforms_texts.DISCORD_TRY_AGAIN]

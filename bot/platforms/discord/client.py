@@ -5,7 +5,7 @@ Messages are not cached: the library's message cache is off.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from http import HTTPStatus
 
@@ -27,7 +27,7 @@ from bot.platforms.discord.event_places import DiscordEventPlaces
 from bot.platforms.discord.forums import DiscordForums
 from bot.platforms.discord.http_client import BoundedClient
 from bot.platforms.discord.intake import DiscordIntake
-from bot.platforms.discord.members import Members, Servers, refused_line
+from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers, refused_line
 from bot.platforms.discord.missed import DiscordMissed
 from bot.platforms.discord.objects import channel_place
 from bot.platforms.discord.occurrences import DiscordSchedules
@@ -352,19 +352,26 @@ class DiscordClient(BoundedClient):
         await self._intake.deleted(payload.channel_id, payload.guild_id, payload.message_ids)
 
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
-        if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.apply_change(lambda: pressing.reaction_added(self._host, self.connection, payload))
+        await self._react(payload, lambda: pressing.reaction_added(self._host, self.connection, payload))
 
     async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
-        if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.apply_change(lambda: pressing.reaction_removed(self._host, payload))
+        await self._react(payload, lambda: pressing.reaction_removed(self._host, payload))
+
+    async def _react(self, payload: discord.RawReactionActionEvent, apply: Callable[[], Awaitable[object]]) -> None:
+        """Apply a reaction of a person, in a server that is served, once that is known."""
+
+        async def change() -> None:
+            if self._servers.is_unknown(payload.guild_id):
+                raise DiscordMemberUnknown
+            if not self._servers.refuses(payload.guild_id):
+                await apply()
+
+        if not self._is_automatic(payload):
+            await self._intake.apply_change(change)
 
     def _is_automatic(self, payload: discord.RawReactionActionEvent) -> bool:
         me = self.user
         return (me is not None and payload.user_id == me.id) or (payload.member is not None and payload.member.bot)
-
-    def _is_refused(self, payload: discord.RawReactionActionEvent) -> bool:
-        return self._servers.refuses(payload.guild_id)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         await self._service.handle(interaction)

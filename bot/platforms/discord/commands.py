@@ -226,14 +226,18 @@ class CommandHandler:
             self._connection.log_failure("Discord rejected the slash commands; everything else works", error)
 
     async def admits(self, interaction: Interaction) -> bool:
-        """Return whether an interaction is carried out; in a server that is not served, the user is told why not."""
-        if not self._members.servers.refuses_use(interaction):
+        """Return whether an interaction is carried out; in a server that is not served, or of which that is not known
+        yet, the user is told why not.
+        """
+        servers, server = self._members.servers, interaction.guild_id
+        if not servers.refuses_use(interaction):
             return True
         with suppress(*UNREADABLE):
             if interaction.type is discord.InteractionType.autocomplete:
                 await interaction.response.autocomplete([])
             else:
-                await interactions.respond_alone(interaction, refusal(interaction.guild_id or 0))
+                sentence = platforms_texts.DISCORD_TRY_AGAIN if servers.is_unknown(server) else refusal(server or 0)
+                await interactions.respond_alone(interaction, sentence)
         return False
 
     async def _on_error(self, interaction: Interaction, error: app_commands.AppCommandError) -> None:

@@ -182,7 +182,7 @@ class DiscordIntake:
         me = self._me(message.guild)
         server = message.guild.id if message.guild is not None else getattr(message.channel, "guild_id", None)
         # Before anything is read of it: of a server that is not served nothing may be stored.
-        if server is not None and self._servers.is_unknown(server):
+        if self._servers.is_unknown(server):
             raise DiscordMemberUnknown
         if server is not None and self._servers.refuses(server):
             return self._turn_away(message, server, me)

@@ -96,9 +96,9 @@ class Servers:
             return True
         return self.are_loaded() and not any(guild.owner_id is None for guild in self.client.guilds)
 
-    def is_unknown(self, number: int) -> bool:
+    def is_unknown(self, number: int | None) -> bool:
         """Return whether Discord has not yet reported who owns a server, and that decides whether it is served."""
-        if self.settings.servers or self.settings.chosen.other_servers is OtherServers.SERVE:
+        if number is None or self.settings.servers or self.settings.chosen.other_servers is OtherServers.SERVE:
             return False
         guild = self.client.get_guild(number)
         return guild is not None and guild.owner_id is None

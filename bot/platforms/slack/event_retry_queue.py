@@ -49,7 +49,7 @@ class EventRetryQueue:
     """Events that could not be stored at once: kept in their order, and retried until they are.
 
     `before` takes in the messages that were missed before one, `gap` what was not delivered since a time. `notify`
-    tells the author of an event why it has to wait, or cannot be taken in; None: not known yet.
+    shows the author of an event why it waits or cannot be accepted; None if that is not known yet.
 
     Rules
     - Slack gets an answer within three seconds, whatever its Web API does. An event that takes longer, or whose author
