@@ -2,8 +2,9 @@
 
 Rules
   Only ids are kept, no words, and only of a database that several processes share: a file has no failover.
-  A failover loses the end of what was stored. So a look asks for what is new since the last look and for the newest of
-  what was there then; only if one of these is gone, it asks for everything.
+  A failover loses the end of what was stored. So a look asks for what is new since the last look and for the turns of
+  what was there then that were begun last; only if one of these is gone, it asks for everything. What was noted last is
+  not enough: it may be the answer to a message that was stored long before.
   A message counts as there if it has a turn or was erased. A forgetting leaves a row of its own among the erased ids.
   A forgetting is repeated by its plan, if its ids are those of people and platforms: the database may give the numbers
   that it has lost to other rows. For turns that ends with the repair, because replies are named by their turns.
@@ -13,6 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from heapq import nlargest
 from typing import Final
 
 import sqlalchemy as sa
@@ -28,6 +30,7 @@ from store.turn_tables import turn
 
 MESSAGES: Final = 2_000  # More than a process takes in or answers while replication lags
 FORGETTINGS: Final = 100
+NEWEST: Final = 20  # More than are stored at the same moment, so that all may be numbered before the one that stays
 # More turns than are begun while replication lags.
 _SKIP_NUMBERS: Final = sa.text(
     "SELECT setval(sequence, nextval(sequence) + 100000) FROM (SELECT pg_get_serial_sequence('turn', 'id')::regclass) "
@@ -37,6 +40,7 @@ _SKIP_NUMBERS: Final = sa.text(
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
+    turn: int
     source: str
     event_id: str
     channel: str
@@ -69,9 +73,9 @@ class WriteMemory:
         self._marks += 1
         return f"{MARK}{self.process}:{self._marks}"
 
-    def note_message(self, incoming: Incoming, *, answered: bool) -> None:
+    def note_message(self, turn: int, incoming: Incoming, *, answered: bool) -> None:
         posted = incoming.channel, incoming.message_id, incoming.time
-        self.messages.append(StoredMessage(incoming.source, incoming.event_id, *posted, answered))
+        self.messages.append(StoredMessage(turn, incoming.source, incoming.event_id, *posted, answered))
         self._unseen = min(self._unseen + 1, MESSAGES)
 
     def has_answered(self, incoming: Incoming) -> bool:
@@ -83,15 +87,18 @@ class WriteMemory:
             self.forgettings.append(done)
 
     def to_look_for(self) -> list[StoredMessage]:
-        """Return the messages that no look has found yet, and the newest one before them."""
-        return [*self.messages][-(self._unseen + 1) :]
+        """Return the NEWEST turns of the messages that were found, then the messages that no look has found yet."""
+        noted = [*self.messages]
+        seen = len(noted) - self._unseen
+        newest = nlargest(NEWEST, noted[:seen], key=lambda message: message.turn)
+        return [*newest, *noted[seen:]]
 
     def found(self, messages: Sequence[StoredMessage]) -> None:
         """All of these, which `to_look_for` returned, are there."""
         later = [*self.messages]
         if messages and messages[-1] in later:
             later = later[later.index(messages[-1]) + 1 :]
-        self._unseen = len(later)
+        self._unseen = min(self._unseen, len(later))
 
     def drop(self, messages: Collection[StoredMessage], forgettings: Collection[StoredForgetting]) -> None:
         for message in messages:

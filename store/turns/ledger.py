@@ -479,7 +479,7 @@ class SqlLedger(SqlStore):
         if not accepted.duplicate:
             self._labels.keep(incoming)
             if self._memory is not None:
-                self._memory.note_message(incoming, answered=False)
+                self._memory.note_message(accepted.turn, incoming, answered=False)
         return accepted
 
     async def record_context_message(self, incoming: Incoming) -> Accepted:
@@ -501,7 +501,7 @@ class SqlLedger(SqlStore):
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         reply = await index.indexed(self.database, closing.reply)
         if self._memory is not None:  # before it is stored: the reply is shown, even if its turn is gone
-            self._memory.note_message(claim.incoming, answered=True)
+            self._memory.note_message(claim.turn, claim.incoming, answered=True)
         return await self.database.write(finish, claim, closing, reply, now)
 
     async def set_text(self, claim: Claim, text: str, *, before: str | None = None) -> None:

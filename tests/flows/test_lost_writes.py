@@ -23,6 +23,7 @@ from tests.fakes.postgresql import PostgresServer
 from tests.fakes.slack import FakeSlack
 from tests.flows.bot import opened, serving_host
 
+ANSWERED = ": answered, "  # Logged when a turn and its answer are stored
 LOST = "The database no longer has what this process stored since"
 
 
@@ -70,7 +71,7 @@ async def test_on_slack_lost_questions_are_answered_and_answered_ones_not_again(
             return [each.text for each in slack.state.answers(channel)]
 
         await slack.say(ann, anns, "known")
-        await slack.until(lambda: shown(anns) == ["You wrote known."])
+        await slack.until(lambda: shown(anns) == ["You wrote known."] and ANSWERED in caplog.text)
         await postgres.keep_replica(url)
         await slack.say(ann, anns, "soon")
         await slack.until(lambda: shown(anns)[1:] == ["You wrote soon."])
@@ -101,7 +102,10 @@ async def test_on_discord_lost_questions_are_answered_and_answered_ones_not_agai
         for person in (ANN, BO):
             await fake.write(person, "known")
         await fake.until(
-            lambda: [*fake.world.shown(DM_OF[ANN]), *fake.world.shown(DM_OF[BO])] == ["You wrote known."] * 2
+            lambda: (
+                [*fake.world.shown(DM_OF[ANN]), *fake.world.shown(DM_OF[BO])] == ["You wrote known."] * 2
+                and caplog.text.count(ANSWERED) == 2
+            )
         )
         await postgres.keep_replica(url)
         await fake.write(ANN, "soon")

@@ -66,6 +66,18 @@ async def test_what_a_failover_lost_is_noticed_and_may_be_accepted_again(postgre
         assert await is_new(other, first)
 
 
+async def test_a_lost_message_is_noticed_although_an_earlier_one_was_answered_last(postgres: PostgresServer) -> None:
+    async with postgres.migrated() as url, opened(url) as store:
+        await store.ledger.accept(said("The first."))
+        await postgres.keep_replica(url)
+        lost = said("The second.", person="bo", conversation="elsewhere")
+        await store.ledger.accept(lost)
+        await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "The red one."), START)
+        assert await store.recent_writes.lost() is None
+        await postgres.fail_over(url)
+        assert await store.recent_writes.lost() == LostWrites(lost.time, messages=1, forgettings=0)
+
+
 async def test_a_turn_that_a_failover_lost_is_not_continued_under_the_same_number(postgres: PostgresServer) -> None:
     async with postgres.migrated() as url, opened(url) as store:
         await postgres.keep_replica(url)
@@ -146,25 +158,28 @@ def test_the_reply_of_a_turn_is_not_forgotten_again_because_the_turn_number_may_
     assert not memory.forgettings
 
 
-@given(st.lists(st.sampled_from(["note", "look", "find"]), max_size=30))
-def test_every_message_is_looked_for_until_it_is_found_and_the_newest_found_one_always(steps: list[str]) -> None:
-    memory, noted, found = WriteMemory("p"), list[str](), 0
-    looked = memory.to_look_for()
-    for number, step in enumerate(steps):
-        if step == "note":
-            memory.note_message(said("A boat.", number=number), answered=False)
-            noted.append(f"event-{number}")
-        elif step == "look":
-            looked = memory.to_look_for()
-            assert [message.event_id for message in looked] == noted[max(0, found - 1) :]
-        else:
+@given(st.lists(st.sampled_from(["take in", "answer an early one", "look", "find"]), max_size=60))
+def test_every_message_is_looked_for_until_it_is_found_and_the_one_taken_in_last_always(steps: list[str]) -> None:
+    memory, noted, found = WriteMemory("p"), list[int](), 0
+    looked, asked = memory.to_look_for(), 0
+    for number, step in enumerate(steps, 1):
+        if step == "look":
+            looked, asked = memory.to_look_for(), len(noted)
+            turns = [message.turn for message in looked]
+            assert turns[len(turns) - (len(noted) - found) :] == noted[found:]
+            assert not noted or max(noted) in turns
+        elif step == "find":
             memory.found(looked)
-            found = max(found, noted.index(looked[-1].event_id) + 1 if looked else 0)
+            found = max(found, asked)
+        else:
+            turn = number if step == "take in" else min(noted, default=number)
+            memory.note_message(turn, said("A boat.", number=turn), answered=step != "take in")
+            noted.append(turn)
 
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_what_was_repaired_is_no_longer_looked_for(answered: bool) -> None:
     memory = WriteMemory("p")
-    memory.note_message(said("A boat."), answered=answered)
+    memory.note_message(1, said("A boat."), answered=answered)
     memory.drop(memory.to_look_for(), [])
     assert memory.to_look_for() == []
