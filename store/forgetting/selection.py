@@ -205,14 +205,18 @@ def _schedules(
     return _ids(connection, schedule, named) | _quoting(connection, forgotten)
 
 
+def is_private(audience: ColumnElement[str]) -> ColumnElement[bool]:
+    """The condition that an audience is that of somebody's direct messages."""
+    return audience.startswith(f"{AudienceKind.PERSON}:")
+
+
 def schedules_named(plan: plans.Everything | plans.Gone) -> ColumnElement[bool]:
     """The condition for the schedules of a person, or of a place, whatever their text."""
     match plan:
         case plans.Everything(person=who):
             return schedule.c.person == who
         case plans.Gone(conversations, channels, audiences, sources, within):
-            private = schedule.c.audience.startswith(f"{AudienceKind.PERSON}:")
-            posts_here = and_(in_channels(schedule, within, channels), ~private)
+            posts_here = and_(in_channels(schedule, within, channels), ~is_private(schedule.c.audience))
             asked_here, from_sources = (
                 schedule.c.conversation.in_(sorted(conversations)),
                 schedule.c.source.in_(sorted(sources)),
@@ -296,10 +300,9 @@ def documents_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
         case plans.Everything(who):
             return document.c.audience == label(PersonAudience(who))
         case plans.Gone(_, channels, audiences, sources, within):
-            private = document.c.audience.startswith(f"{AudienceKind.PERSON}:")
             return or_(
                 document.c.audience.in_(sorted(audiences)),
-                and_(in_channels(document, within, channels), ~private),
+                and_(in_channels(document, within, channels), ~is_private(document.c.audience)),
                 document.c.source.in_(sorted(sources)),
             )
         case _:
@@ -433,12 +436,11 @@ def said_by_plan(
                 message.c.turn.in_(select(turn.c.id).where(turn.c.source.in_(sorted(sources)))),
                 of_sources(message.c.person, sources),
             )
-            private = message.c.audience.startswith(f"{AudienceKind.PERSON}:")
             services = message.c.person.startswith(services_of(within), autoescape=True)
             return or_(
                 message.c.conversation.in_(sorted(conversations)),
                 message.c.audience.in_(sorted(audiences)),
-                and_(in_channels(message, within, channels), ~private),
+                and_(in_channels(message, within, channels), ~is_private(message.c.audience)),
                 and_(message.c.channel.in_(sorted(channels)), services),
                 from_there,
             )
