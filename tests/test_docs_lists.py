@@ -29,7 +29,8 @@ from bot.memory.export import as_json
 from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 from bot.platforms.texts import TERMINAL_COMMANDS
-from store.data_subjects import PersonSubject, sections
+from store.data_subjects import PersonSubject
+from store.subject_export import sections
 
 
 class Listed(NamedTuple):

@@ -24,7 +24,7 @@ from bot.chat.audit import operator_act
 from bot.knowledge.folder_learning import FILE_SOURCE, FileEnd, FileOutcome, FolderLearner
 from bot.knowledge.folders import FoundFiles
 from bot.platforms.terminal.attachments import fetch
-from store.data_subjects import SqlDataSubjects, open_beside
+from store.subject_access import SqlDataSubjects, open_beside
 
 # The counts in the audit, by their names there.
 COUNTED = {FileEnd.LEARNED: "learned", FileEnd.UPDATED: "updated", FileEnd.REMOVED: "removed"}

@@ -260,7 +260,7 @@ async def look_at(store: Store, telemetry: Telemetry, silent_s: Callable[[], Map
 async def _erase(store: Store, service: ForgetService, job: Job) -> None:
     """Run the job: erase what an operator ordered. Raises StoreError."""
     from bot.app.subject_requests import OperatorErasing  # noqa: PLC0415 -- seldom needed
-    from store.data_subjects import data_subjects_in  # noqa: PLC0415 -- seldom needed
+    from store.subject_access import data_subjects_in  # noqa: PLC0415 -- seldom needed
 
     await OperatorErasing(service=service, data_subjects=await data_subjects_in(store), clock=parts.CLOCK).carry_out(
         job

@@ -37,19 +37,11 @@ from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.service import ForgetService
 from bot.operators.settings import OperatorAct
 from bot.tools.mcp.source import NO_MCP_SERVERS
-from store.data_subjects import (
-    Found,
-    OperatorsView,
-    PersonSubject,
-    PlaceSubject,
-    SqlDataSubjects,
-    Subject,
-    data_subjects_in,
-    open_beside,
-    sections,
-)
+from store.data_subjects import Found, PersonSubject, PlaceSubject, Subject
 from store.engine import Store, open_store
 from store.forget_again import with_forgetting_log
+from store.subject_access import OperatorsView, SqlDataSubjects, data_subjects_in, open_beside
+from store.subject_export import sections
 
 CONFIRM_WITHIN: Final = timedelta(days=1)
 # A serving process looks for jobs every five seconds; if none has taken this one by then, none will.

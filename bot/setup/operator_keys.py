@@ -15,8 +15,8 @@ from bot.chat.output import printable_json, printable_line
 from bot.models import texts as models_texts
 from bot.models.place_keys import PlaceKeyService
 from bot.setup import texts as setup_texts
-from store.data_subjects import SqlDataSubjects, open_beside
 from store.engine import open_audit, open_place_keys
+from store.subject_access import SqlDataSubjects, open_beside
 
 MAX_LISTED = 10_000
 

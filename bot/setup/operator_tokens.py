@@ -27,8 +27,8 @@ from bot.chat.audit import operator_act
 from bot.chat.output import printable_json, printable_line
 from bot.settings.secret import Secret
 from bot.setup import texts as setup_texts
-from store.data_subjects import SqlDataSubjects, open_beside
 from store.engine import open_api_tokens
+from store.subject_access import SqlDataSubjects, open_beside
 
 SERVICE = "service"
 

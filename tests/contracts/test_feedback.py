@@ -25,8 +25,9 @@ from agent.outgoing import OutgoingEvent
 from agent.ports.tool_audit import AuditedCall
 from agent.shown_replies import ReplyVerdict
 from agent.turn_records import Claim, Closing
-from store.data_subjects import PersonSubject, data_subjects_in
+from store.data_subjects import PersonSubject
 from store.engine import Store
+from store.subject_access import data_subjects_in
 from tests.contracts.steps import claimed, proved
 from tests.contracts.test_outbox import subscribed, waiting
 from tests.fakes.incoming import START, said

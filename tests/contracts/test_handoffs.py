@@ -15,8 +15,9 @@ from agent.outgoing import OutgoingEvent
 from agent.shown_replies import DELETE_REPLY
 from agent.state import SituationSummary
 from agent.turn_records import Claim, Closing
-from store.data_subjects import PersonSubject, data_subjects_in
+from store.data_subjects import PersonSubject
 from store.engine import Store
+from store.subject_access import data_subjects_in
 from tests.contracts.steps import claimed, in_memory_too, proved
 from tests.contracts.test_feedback import TEAM
 from tests.contracts.test_outbox import subscribed, waiting

@@ -22,9 +22,10 @@ from agent.ports.tool_audit import AuditedCall, CallEnd
 from agent.progress import Progress, RoundStep, encode
 from agent.shown_replies import ReplyVerdict
 from agent.turn_records import Claim, Claiming, Closing
-from store.data_subjects import PersonSubject, data_subjects_in
+from store.data_subjects import PersonSubject
 from store.engine import Store
 from store.outbox import webhook
+from store.subject_access import data_subjects_in
 from tests.contracts.steps import claimed, proved
 from tests.fakes.incoming import LEASE, START, said
 

@@ -35,11 +35,12 @@ from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Sch
 from agent.turn_records import Claiming, Closing
 from bot.budgets.budgets import Budget, BudgetAllowances, Budgets
 from bot.chat.access.place_rules import name_at
-from store.data_subjects import counts, place_named
+from store.data_subjects import place_named
 from store.engine import Store
 from store.message_tables import message
 from store.schedule_store import MAX_IN_CHANNEL
 from store.schema import metadata
+from store.subject_export import counts
 from store.turn_tables import turn
 from tests.contracts.steps import claimed
 from tests.examples import thorough

@@ -10,8 +10,8 @@ from bot.app.subject_requests import Kind, Operator, OperatorErasing, Order, rec
 from bot.chat.audit import operator_act
 from bot.forgetting.service import ForgetService
 from bot.operators.settings import OperatorAct
-from store.data_subjects import data_subjects_in
 from store.engine import Store
+from store.subject_access import data_subjects_in
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START
 

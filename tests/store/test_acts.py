@@ -11,8 +11,9 @@ from agent.memory.forgetting_plans import Deleted, Everything
 from agent.ports.acts import ActLimit, ActLimits, Poll
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Closing
-from store.data_subjects import PersonSubject, data_subjects_in
+from store.data_subjects import PersonSubject
 from store.engine import Store
+from store.subject_access import data_subjects_in
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said
 

@@ -4,8 +4,9 @@ from datetime import date, timedelta
 
 from agent.memory.forgetting_plans import Everything
 from agent.spending import SpendingPeriod
-from store.data_subjects import PersonSubject, data_subjects_in
+from store.data_subjects import PersonSubject
 from store.engine import Store
+from store.subject_access import data_subjects_in
 from tests.contracts.steps import answered
 from tests.fakes.incoming import START, said
 

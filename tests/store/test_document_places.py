@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.documents import DocumentPlace, NewDocument, Passage
-from store.data_subjects import data_subjects_in
 from store.engine import Store
+from store.subject_access import data_subjects_in
 from tests.contracts.steps import answered
 from tests.fakes.incoming import START, said
 

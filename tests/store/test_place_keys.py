@@ -10,8 +10,9 @@ from agent.memory.forgetting_plans import Everything, Gone
 from agent.messages import ModelCall, Usage
 from agent.ports.place_keys import StoredPlaceKey
 from agent.spending import CHANNELS_KEY, OPERATORS_KEY, By, SpendingPeriod
-from store.data_subjects import PlaceSubject, data_subjects_in
+from store.data_subjects import PlaceSubject
 from store.engine import Store
+from store.subject_access import data_subjects_in
 from tests.fakes.incoming import START
 
 OPENAI = StoredPlaceKey("slack:T1", "C1", GroupAudience("slack:T1:C1"), "openai", b"sealed", "…wxyz", "mark", START)

@@ -37,11 +37,12 @@ from agent.memory.forgetting_plans import (
 from agent.ports.saved_files import IDLE, MAX_BYTES, MAX_SAVED, FileChanges, FileSource
 from agent.turn_records import Claim
 from store import saved_files
-from store.data_subjects import PersonSubject, PlaceSubject, data_subjects_in
+from store.data_subjects import PersonSubject, PlaceSubject
 from store.engine import Store
 from store.file_tables import saved_file
 from store.forgetting.sql_forgetting import file_traces
 from store.message_tables import message
+from store.subject_access import data_subjects_in
 from tests.contracts.steps import answered, proved
 from tests.fakes.incoming import START, said
 
