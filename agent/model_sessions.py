@@ -1,5 +1,6 @@
-"""The session of a model during one turn: the provider's own, or one that sends the whole context in each round."""
+"""Sessions of a model, each for one turn: the provider's own, or one that sends the whole context in each round."""
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
@@ -22,6 +23,21 @@ async def one_round(session: ModelSession, messages: Sequence[Message]) -> Async
                 yield event
     finally:
         await session.close()
+
+
+class SessionProvider(ABC):
+    """A provider that answers in sessions: a question outside of them is a session of one round."""
+
+    @abstractmethod
+    def connect(self, options: CallOptions) -> ModelSession:
+        """Open a new session; it connects when the connection is first needed."""
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        return one_round(self.connect(options), messages)
 
 
 class ReplaySession:

@@ -21,7 +21,7 @@ from agent.hooks.masking import Placeholders, Restoring
 from agent.hooks.running import Hooks
 from agent.hooks.values import HookEnd, ModelRequest, Refuse
 from agent.messages import Json, Message, NativeContent, ToolSpec
-from agent.model_sessions import one_round, open_session
+from agent.model_sessions import SessionProvider, open_session
 from agent.ports.embeddings import Embedder
 from agent.ports.model import (
     CallOptions,
@@ -50,7 +50,7 @@ FAILED: Final = "The operator's before_model failed, so the request was not sent
 WITHHELD: Final = "(withheld)"  # Embedded in place of a text that may not leave, so that the others are embedded
 
 
-class HookedProvider:
+class HookedProvider(SessionProvider):
     """A model behind the hook. It has sessions, also where the model has none: a session remembers its placeholders."""
 
     def __init__(self, provider: Provider, hooks: Hooks) -> None:
@@ -67,13 +67,6 @@ class HookedProvider:
 
     def connect(self, options: CallOptions) -> "HookedSession":
         return HookedSession(self._provider, self._hooks, options)
-
-    def stream(
-        self,
-        messages: Sequence[Message],
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ProviderEvent, None]:
-        return one_round(self.connect(options), messages)
 
 
 class HookedSession:

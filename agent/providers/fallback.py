@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from agent.errors import ContextTooLong, FailureReason, ProviderError, ProviderUnavailable, StreamBroken
 from agent.messages import Message
-from agent.model_sessions import one_round, open_session
+from agent.model_sessions import SessionProvider, open_session
 from agent.ports.clock import Clock
 from agent.ports.model import CallOptions, Capabilities, HandleKept, ModelChanged, ModelSession, Provider, ProviderEvent
 
@@ -24,7 +24,7 @@ from agent.ports.model import CallOptions, Capabilities, HandleKept, ModelChange
 COOLDOWN_S = 60.0
 
 
-class FallbackProvider:
+class FallbackProvider(SessionProvider):
     """Answers with the first of `providers` that can answer. There must be at least one."""
 
     def __init__(self, providers: Sequence[Provider], clock: Clock, cooldown_s: float = COOLDOWN_S) -> None:
@@ -44,13 +44,6 @@ class FallbackProvider:
 
     def connect(self, options: CallOptions) -> "FallbackSession":
         return FallbackSession(self, options)
-
-    def stream(
-        self,
-        messages: Sequence[Message],
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ProviderEvent, None]:
-        return one_round(self.connect(options), messages)
 
     def candidates(self) -> list[tuple[int, Provider, FailureReason | None]]:
         """Return (index, provider, why earlier ones are skipped) for each provider that may answer now."""

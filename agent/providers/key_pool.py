@@ -22,7 +22,7 @@ from typing import Final, Protocol
 from agent import texts
 from agent.errors import KeyTrouble, ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Message, NativeContent
-from agent.model_sessions import one_round, open_session
+from agent.model_sessions import SessionProvider, open_session
 from agent.ports.clock import Clock
 from agent.ports.model import (
     CallOptions,
@@ -242,7 +242,7 @@ class OpenedProvider(Provider, Protocol):
     async def aclose(self) -> None: ...
 
 
-class KeyPoolProvider:
+class KeyPoolProvider(SessionProvider):
     """Answers with the first usable key of `ring`. `providers`: the model with each key, in the order of the ring.
 
     They must not wait for rate limits themselves. `retry`: for how long to wait if all keys have to.
@@ -283,13 +283,6 @@ class KeyPoolProvider:
 
     def connect(self, options: CallOptions) -> "KeyPoolSession":
         return KeyPoolSession(self, options)
-
-    def stream(
-        self,
-        messages: Sequence[Message],
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ProviderEvent, None]:
-        return one_round(self.connect(options), messages)
 
     async def forget_handles(self, handles: Sequence[str]) -> tuple[str, ...]:
         """Delete these at the service with the keys that stored them. Returns those that may still exist there."""

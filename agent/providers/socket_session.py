@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from websockets.protocol import State
 
 from agent.messages import Message
-from agent.model_sessions import one_round
+from agent.model_sessions import SessionProvider
 from agent.ports.clock import Clock
 from agent.ports.model import CallOptions, Capabilities, ProviderEvent
 from agent.providers import faults
@@ -248,7 +248,7 @@ CATCH_UP_S = 0.005
 CATCH_UP_STEPS = 3  # Iterations of the event loop, for a frame that arrives at the end of that time
 
 
-class SocketProvider(ServedProvider):
+class SocketProvider(ServedProvider, SessionProvider):
     """`resumes` False: each round opens a connection and sends the whole context."""
 
     def __init__(self, served: ServedModel, dialect: SocketDialect, *, resumes: bool = True) -> None:
@@ -267,13 +267,6 @@ class SocketProvider(ServedProvider):
 
     def connect(self, options: CallOptions) -> "SocketSession":
         return SocketSession(self._served, self._dialect, options)
-
-    def stream(
-        self,
-        messages: Sequence[Message],
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ProviderEvent, None]:
-        return one_round(self.connect(options), messages)
 
     async def aclose(self) -> None:
         """Do nothing: each session closes its own connection."""

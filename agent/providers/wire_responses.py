@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
-from agent.model_sessions import one_round
+from agent.model_sessions import SessionProvider
 from agent.ports.model import (
     CallOptions,
     Capabilities,
@@ -404,7 +404,7 @@ LOST = frozenset({"previous_response_not_found", LIMIT_REACHED})  # The chain is
 LOST_LINE = 1006
 
 
-class ResponsesProvider(replay.ServedProvider):
+class ResponsesProvider(replay.ServedProvider, SessionProvider):
     """One model over WebSocket, and over HTTP (`http`, for the same model) if no socket is available.
 
     `dialect` is replaced by one without the fields that the service refuses.
@@ -427,13 +427,6 @@ class ResponsesProvider(replay.ServedProvider):
 
     def connect(self, options: CallOptions) -> "ResponsesSession":
         return ResponsesSession(self, options)
-
-    def stream(
-        self,
-        messages: Sequence[Message],
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ProviderEvent, None]:
-        return one_round(self.connect(options), messages)
 
     async def aclose(self) -> None:
         await self.sockets.aclose()
