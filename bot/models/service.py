@@ -15,7 +15,7 @@ from bot.chat.askers import Requester
 from bot.chat.ports import ModelMenu
 from bot.models import texts as models_texts
 from bot.models.own_keys import KeysOfPlace, no_keys_at
-from bot.models.switch import EVERY_MODEL, ModelSwitch, PlaceModels, check_allowed
+from bot.models.switch import EVERY_MODEL, ModelCriteria, ModelSwitch, PlaceModels, check_allowed
 
 # Showing and choosing the model that answers a person. The choice is stored in the person's preferences.
 
@@ -39,18 +39,18 @@ class ModelService:
         who, requested = Requester.wrote(incoming), incoming.model
         if not self.switch.allowed:  # nobody can have chosen anything for themselves
             place, keys = await asyncio.gather(self._place_models(who), self.keys_at(who.source, who.channel))
-            return self.switch.provider_for(who.person, who.channel, place=place, keys=keys)
+            return self.switch.provider_for(ModelCriteria(who.person, who.channel, place=place, keys=keys))
         chosen, place, keys = await asyncio.gather(
             self._chosen(who), self._place_models(who), self.keys_at(who.source, who.channel)
         )
         selected = requested if requested in self._available(who, place) else chosen
-        return await self.switch.sized_provider_for(who.person, who.channel, selected, place, keys)
+        return await self.switch.sized_provider_for(ModelCriteria(who.person, who.channel, selected, place, keys))
 
     async def menu(self, who: Requester) -> ModelMenu:
         place = await self._place_models(who)
         if place.allowed == ():
             return ModelMenu("", "", sentence=models_texts.NO_MODEL_LEFT)
-        choice = self.switch.choice_for(who.person, who.channel, await self._chosen(who), place)
+        choice = self.switch.choice_for(ModelCriteria(who.person, who.channel, await self._chosen(who), place))
         return ModelMenu(choice.name, choice.why, self._available(who, place))
 
     async def choose(self, who: Requester, name: str) -> None:

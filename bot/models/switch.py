@@ -61,6 +61,19 @@ class PlaceModels:
 EVERY_MODEL: Final = PlaceModels()
 
 
+@dataclass(frozen=True, slots=True)
+class ModelCriteria:
+    """What decides which model answers a person in a channel. `person`: "slack:T1:U1". `chosen`: their earlier choice,
+    allowed or not, "" if there is none. `keys`: those that the channel has of its own.
+    """
+
+    person: str
+    channel: str
+    chosen: str = ""
+    place: PlaceModels = EVERY_MODEL
+    keys: KeysOfPlace = NO_KEYS
+
+
 class ModelSwitch:
     """Opens models and finds the one for a person and a channel. Models are named as in COGENCY_MODEL,
     "provider:model". Create it with `open`.
@@ -164,33 +177,15 @@ class ModelSwitch:
         names = dict.fromkeys([self._choice.name, *(choice.name for choice in self._allowed)])
         return tuple(names) if self._allowed else ()
 
-    def provider_for(
-        self,
-        person: str,
-        channel: str,
-        chosen: str = "",
-        place: PlaceModels = EVERY_MODEL,
-        keys: KeysOfPlace = NO_KEYS,
-    ) -> Provider:
-        """Return the provider for this person in this channel. `chosen`: their earlier choice, allowed or not. `keys`:
-        those that the channel has of its own.
+    def provider_for(self, criteria: ModelCriteria) -> Provider:
+        """Return the provider for this person in this channel. Raises Refused if no model may answer them there."""
+        return self._provider_of(self.choice_for(criteria), criteria.place, criteria.keys)
 
-        Raises Refused if no model may answer them there.
-        """
-        return self._provider_of(self.choice_for(person, channel, chosen, place), place, keys)
-
-    async def sized_provider_for(
-        self,
-        person: str,
-        channel: str,
-        chosen: str = "",
-        place: PlaceModels = EVERY_MODEL,
-        keys: KeysOfPlace = NO_KEYS,
-    ) -> Provider:
+    async def sized_provider_for(self, criteria: ModelCriteria) -> Provider:
         """The same; a model at the operator's own server knows how large its context is, if the server says so, and one
         of a cloud, which has models of all sizes, if the table of prices does.
         """
-        choice = self.choice_for(person, channel, chosen, place)
+        choice = self.choice_for(criteria)
         provider, now = self._open(choice), self._clock.monotonic()
         is_due = now >= self._sized_until.get(choice.name, -inf)
         if (
@@ -204,20 +199,21 @@ class ModelSwitch:
             if size is None:
                 self._sized_until[choice.name] = now + NO_SIZE_HOLDS_S
             provider.context_tokens = size or provider.context_tokens
-        return self._provider_of(choice, place, keys)
+        return self._provider_of(choice, criteria.place, criteria.keys)
 
-    def choice_for(self, person: str, channel: str, chosen: str = "", place: PlaceModels = EVERY_MODEL) -> ModelChoice:
+    def choice_for(self, criteria: ModelCriteria) -> ModelChoice:
         """Return the model for this person in this channel. Raises Refused if none may answer them there."""
+        place, chosen = criteria.place, criteria.chosen
         if place.allowed == ():
             raise Refused(models_texts.NO_MODEL_LEFT)
         if chosen in self.allowed and place.allows(chosen):
             return self._among_allowed(chosen, models_texts.MODEL_CHOSEN)
-        of_person = self._people.get(person.rpartition(":")[2])
+        of_person = self._people.get(criteria.person.rpartition(":")[2])
         if of_person is not None and place.allows(of_person.name):
             return replace(of_person, why=models_texts.MODEL_FOR_PERSON)
         if place.preferred:
             return self._among_allowed(place.preferred, models_texts.MODEL_FOR_PLACE)
-        of_channel = self._channels.get(channel)
+        of_channel = self._channels.get(criteria.channel)
         if of_channel is not None and place.allows(of_channel.name):
             return replace(of_channel, why=models_texts.MODEL_FOR_CHANNEL)
         if place.allowed and self._choice.name not in place.allowed:

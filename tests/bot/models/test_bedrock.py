@@ -15,7 +15,7 @@ from bot.app.settings import load_settings, moved_addresses
 from bot.models.choice import ModelChoice, named_choice, open_model
 from bot.models.embedding import open_embedder
 from bot.models.settings import ModelSettings
-from bot.models.switch import ModelSwitch
+from bot.models.switch import ModelCriteria, ModelSwitch
 from bot.settings.secret import Secret
 from tests.fakes.bedrock_service import USER
 from tests.fakes.clock import FakeClock
@@ -191,6 +191,6 @@ async def test_a_model_knows_how_large_its_context_is() -> None:
     small = "bedrock:meta.llama3-8b-instruct-v1:0"
     settings = ModelSettings(model=small, aws_region="us-east-1", bedrock_api_key=KEY)
     switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
-    provider = await switch.sized_provider_for("slack:T1:UANNA", "C1")
+    provider = await switch.sized_provider_for(ModelCriteria("slack:T1:UANNA", "C1"))
     assert provider.capabilities.context_tokens == context_window(small) == 8_192
     await switch.aclose()

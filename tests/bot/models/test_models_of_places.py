@@ -28,7 +28,7 @@ from bot.models.choice import named_choice
 from bot.models.commands import model_panel
 from bot.models.service import ModelService
 from bot.models.settings import ModelSettings
-from bot.models.switch import ModelSwitch, PlaceModels
+from bot.models.switch import ModelCriteria, ModelSwitch, PlaceModels
 from bot.models.texts import NO_MODEL_LEFT
 from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import schedule_kinds
@@ -143,8 +143,8 @@ def test_whatever_is_set_only_models_that_the_place_allows_answer(
     switch = ModelSwitch(settings, named_choice(NAMES[0], settings, "COGENCY_MODEL"), FakeClock(), lambda: 0.0)
     place = PlaceModels(tuple(of_rule), preferred if preferred in of_rule else "")
     if of_rule:
-        assert names_of(switch.provider_for("slack:T1:U1", "C1", chosen, place)) <= set(of_rule)
+        assert names_of(switch.provider_for(ModelCriteria("slack:T1:U1", "C1", chosen, place))) <= set(of_rule)
     else:
         with pytest.raises(Refused):
-            switch.provider_for("slack:T1:U1", "C1", chosen, place)
-    assert names_of(switch.provider_for("slack:T1:U1", "C1", chosen)) >= set(fallbacks)
+            switch.provider_for(ModelCriteria("slack:T1:U1", "C1", chosen, place))
+    assert names_of(switch.provider_for(ModelCriteria("slack:T1:U1", "C1", chosen))) >= set(fallbacks)

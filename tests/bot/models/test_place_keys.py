@@ -33,7 +33,7 @@ from bot.models.place_keys import PlaceKeyService
 from bot.models.service import ModelService
 from bot.models.settings import ModelSettings
 from bot.models.speech import OwnTranscribers, open_transcriber
-from bot.models.switch import ModelSwitch
+from bot.models.switch import ModelCriteria, ModelSwitch
 from bot.settings.secret import Secret
 from bot.tools.accounts.settings import AccountSettings
 from store.place_keys import place_key
@@ -293,7 +293,7 @@ async def test_a_channel_falls_back_only_to_models_that_the_operator_does_not_pa
         ) as world,
     ):
         own = KeysOfPlace("slack:T1:C1", {"OPENAI_API_KEY": OwnKey("openai", Secret("k"), "mark")})
-        names = [_names(world.switch.provider_for(ANN.id, "C1", keys=keys)) for keys in (NO_KEYS, own)]
+        names = [_names(world.switch.provider_for(ModelCriteria(ANN.id, "C1", keys=keys))) for keys in (NO_KEYS, own)]
         assert names == [
             ["openai:large", "openai:other", "anthropic:m", "ollama:small"],
             ["openai:large", "openai:other", "ollama:small"],
@@ -306,7 +306,7 @@ async def test_keys_that_come_back_use_the_connections_that_they_had() -> None:
             KeysOfPlace("slack:T1:C1", {"OPENAI_API_KEY": OwnKey("openai", Secret(name), name)}) for name in ("a", "b")
         )
         opened = [
-            world.switch.provider_for(ANN.id, "C1", keys=keys)
+            world.switch.provider_for(ModelCriteria(ANN.id, "C1", keys=keys))
             for keys in (first, second, replace(first), NO_KEYS, replace(second))
         ]
         assert len({id(provider) for provider in opened}) == 3
@@ -367,7 +367,7 @@ async def test_channels_with_the_same_key_share_no_connection_and_a_new_key_begi
 
 
 def _opened(switch: ModelSwitch, keys: KeysOfPlace) -> Sequence[Provider]:
-    provider = switch.provider_for(ANN.id, "C1", keys=keys)
+    provider = switch.provider_for(ModelCriteria(ANN.id, "C1", keys=keys))
     assert isinstance(provider, PaidByPlace)
     pool = provider.provider
     assert isinstance(pool, KeyPoolProvider)

@@ -13,7 +13,7 @@ from agent.providers.fallback import FallbackProvider
 from agent.providers.scripted import ScriptedProvider
 from bot.models import texts as models_texts
 from bot.models.settings import ModelSettings
-from bot.models.switch import SIZE_HOLDS_S, ModelSwitch, PlaceModels, check_allowed
+from bot.models.switch import SIZE_HOLDS_S, ModelCriteria, ModelSwitch, PlaceModels, check_allowed
 from bot.settings.secret import Secret, SecretList
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
@@ -29,14 +29,14 @@ async def opened(**settings: Any) -> ModelSwitch:
 
 
 def names(switch: ModelSwitch, person: str, channel: str, chosen: str = "") -> tuple[str, str]:
-    choice = switch.choice_for(person, channel, chosen)
+    choice = switch.choice_for(ModelCriteria(person, channel, chosen))
     return choice.name, choice.why
 
 
 async def test_the_usual_model_answers_where_nothing_else_was_said() -> None:
     switch = await opened()
     assert names(switch, ANNA, "C1") == (USUAL, models_texts.MODEL_AS_USUAL), "settings and addresses are for operators"
-    assert switch.provider_for(ANNA, "C1").name == USUAL
+    assert switch.provider_for(ModelCriteria(ANNA, "C1")).name == USUAL
     assert switch.learning_model().provider is switch.provider
 
 
@@ -47,15 +47,18 @@ async def test_behind_something_every_model_answers_and_learns_behind_it() -> No
         wrapped.append(ScriptedProvider([], name=f"wrapped {provider.name}"))
         return wrapped[-1]
 
-    direct = switch.provider_for(ANNA, "C1")
+    direct = switch.provider_for(ModelCriteria(ANNA, "C1"))
     switch.put_behind(wrap)
-    usual, dear = switch.provider_for(ANNA, "C1"), await switch.sized_provider_for(ANNA, "C1", "ollama:dear")
+    usual, dear = (
+        switch.provider_for(ModelCriteria(ANNA, "C1")),
+        await switch.sized_provider_for(ModelCriteria(ANNA, "C1", "ollama:dear")),
+    )
     assert [switch.provider, switch.learning_model().provider] == [usual, wrapped[-1]]
     assert [each.name for each in (usual, dear, wrapped[-1])] == [
         *("wrapped ollama:usual", "wrapped ollama:dear", "wrapped ollama:cheap")
     ]
     switch.put_behind(None)
-    assert switch.provider_for(ANNA, "C1") is direct
+    assert switch.provider_for(ModelCriteria(ANNA, "C1")) is direct
     await switch.aclose()
 
 
@@ -69,12 +72,12 @@ async def test_a_model_on_this_machine_knows_the_size_of_its_context_until_its_s
         clock = FakeClock()
         settings = ModelSettings(model="openai:usual", openai_base_url=server.url, allowed_models=("ollama:away",))
         switch = await ModelSwitch.open(settings, clock, lambda: 0.0)
-        assert (await switch.sized_provider_for(ANNA, "C1")).capabilities.context_tokens == 2_048
-        assert (await switch.sized_provider_for(BEN, "C2")).capabilities.context_tokens == 2_048
+        assert (await switch.sized_provider_for(ModelCriteria(ANNA, "C1"))).capabilities.context_tokens == 2_048
+        assert (await switch.sized_provider_for(ModelCriteria(BEN, "C2"))).capabilities.context_tokens == 2_048
         assert [request.path for request in server.requests] == ["/v1/models"]
         await clock.advance(SIZE_HOLDS_S)
-        assert (await switch.sized_provider_for(ANNA, "C1")).capabilities.context_tokens == 8_192
-        away = await switch.sized_provider_for(ANNA, "C1", "ollama:away")
+        assert (await switch.sized_provider_for(ModelCriteria(ANNA, "C1"))).capabilities.context_tokens == 8_192
+        away = await switch.sized_provider_for(ModelCriteria(ANNA, "C1", "ollama:away"))
         assert (away.name, away.capabilities.context_tokens) == ("ollama:away", 0)
         await switch.aclose()
 
@@ -154,13 +157,13 @@ async def test_no_fallback_answers_in_a_channel_that_allows_only_other_models(
     allowed: tuple[str, ...] | None, named: list[str]
 ) -> None:
     switch = await opened(fallback_models=("ollama:small", "rehearsal"), allowed_models=("ollama:small", "rehearsal"))
-    unrestricted = switch.provider_for("slack:T1:U1", "C2")
+    unrestricted = switch.provider_for(ModelCriteria("slack:T1:U1", "C2"))
     for _ in range(2):  # also once a provider for all channels was made
-        provider = switch.provider_for("slack:T1:U1", "C1", place=PlaceModels(allowed))
+        provider = switch.provider_for(ModelCriteria("slack:T1:U1", "C1", place=PlaceModels(allowed)))
         names = [one.name for _, one, _ in provider.candidates()] if isinstance(provider, FallbackProvider) else []
         assert (names or [provider.name]) == named
     assert isinstance(unrestricted, FallbackProvider)
-    assert switch.provider_for("slack:T1:U1", "C2") is unrestricted, "it remembers which model is down"
+    assert switch.provider_for(ModelCriteria("slack:T1:U1", "C2")) is unrestricted, "it remembers which model is down"
     await switch.aclose()
 
 
