@@ -21,7 +21,8 @@ from agent.messages import Keep, ResultStatus, ToolCall, ToolResult
 from agent.ports.tools import CodeTool, Tool, ToolContext, ToolEffect, ToolOutput
 from agent.progress import InnerCall, words_of
 from agent.toolbox.registry import Registry
-from agent.turn import TOO_MANY_INNER, CallAnswered, CallPlaced, Turn
+from agent.turn import TOO_MANY_INNER, Turn
+from agent.turn_events import CallAnswered, CallPlaced
 
 MAX_INNER_SENDS: Final = 40  # Calls of code in one turn that send what they name out of the bot: pages, other servers
 ONLY_READS: Final = "{tool} can only be called outside of the code, as it does more than read"

@@ -19,7 +19,7 @@ from typing import Final
 import regex
 
 from agent import events, texts
-from agent import turn as turns
+from agent import turn_events as turns
 from agent.context import ALL_TOOLS, shortened, shortened_results
 from agent.errors import ContextTooLong, ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.inner_calls import CodeCalls
@@ -61,6 +61,7 @@ from agent.protocol.render import neutralise
 from agent.protocol.unknown_sign import UnknownSign
 from agent.repetition import RepetitionWatch
 from agent.toolbox.registry import Registry
+from agent.turn import SAID_TO_MODEL, Turn
 from agent.turn_records import Waiting
 
 # Text and reasoning together: about 125,000 tokens, the most that vendors let a model write at once. A small model that
@@ -273,7 +274,7 @@ class Loop:
 
     def __init__(
         self,
-        turn: turns.Turn,
+        turn: Turn,
         prompt: Prompt,
         provider: Provider,
         tools: Registry,
@@ -397,7 +398,7 @@ class Loop:
         has_results = any(step.results for step in self._turn.progress.steps)
         corrections = IN_FUNCTIONS if in_functions else IN_BLOCKS
         parser = Parser(tool_names=self._tools.names, corrections=corrections, after_results=has_results)
-        echoes = EchoFilter(self._instructions.adding((*turns.SAID_TO_MODEL, *corrections.sentences)))
+        echoes = EchoFilter(self._instructions.adding((*SAID_TO_MODEL, *corrections.sentences)))
         repetition = RepetitionWatch(self._context[-1].text)
         violations = self.violations.total()
         answer = ModelAnswer(parser, UnknownSign(), echoes, messages, started, repetition, violations=violations)

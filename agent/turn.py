@@ -32,234 +32,42 @@ Rules.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import takewhile
-from typing import Final, TypeAlias, assert_never
+from typing import Final, assert_never
 
 from agent import events, texts
+from agent.appended_messages import QUESTION_AGAIN, REMINDER, appended_messages, quoted
 from agent.asking import MAX_QUESTIONS, question_of, was_asked
-from agent.budget_days import BudgetPause
-from agent.messages import Consent, Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
+from agent.messages import Consent, ResultStatus, ToolCall, ToolResult
 from agent.ports.model import ReasoningArrived, StopReason
 from agent.progress import InnerCall, Progress, RoundStep, call_digest
-from agent.protocol.grammar import LAST_ROUND, WORKSPACE_SCHEMA
-from agent.protocol.render import continued, is_blank, joined, neutralise, render_results, render_step
+from agent.protocol.grammar import LAST_ROUND
+from agent.protocol.render import is_blank, joined
 from agent.repetition import without_repetition
 from agent.state import Workspace
+from agent.turn_events import (
+    AwaitConsent,
+    CallAnswered,
+    CallModel,
+    CallPlaced,
+    ConsentDecided,
+    Effect,
+    EndDue,
+    Finish,
+    MessagesJoined,
+    QuestionAnswered,
+    ResponseBegun,
+    ResponseCompleted,
+    ResponseCounted,
+    ResponseFailed,
+    RunTools,
+    SaveProgress,
+    ShowNotice,
+    TurnInput,
+)
 from agent.turn_records import Waiting
-
-
-@dataclass(frozen=True, slots=True)
-class CallPlaced:
-    """A tool call with its id, unique in the turn: "<iteration>.<position>", both from 1."""
-
-    id: str
-    call: ToolCall
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseBegun:
-    """The model call started at this time. `in_functions`: it gets its tools in its vendor's form, without blocks."""
-
-    time: datetime
-    in_functions: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseCounted:
-    """The usage of a model call that is over. Comes before the event that ends the call."""
-
-    call: ModelCall
-    native: NativeContent | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseCompleted:
-    reason: StopReason
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseFailed:
-    """The model call failed; `sentence` says to the person what to do."""
-
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallAnswered:
-    id: str
-    result: ToolResult
-
-
-@dataclass(frozen=True, slots=True)
-class MessagesJoined:
-    """Messages that the person wrote meanwhile, in order; some may have joined before. Comes before a model call."""
-
-    messages: tuple[Waiting, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ConsentDecided:
-    """Somebody decided about the call with this id, or the time to decide is over. Comes before `start`.
-
-    `reason`: why somebody else than the asker denied it, in their words, for the readers of `audience` (a label).
-    """
-
-    id: str
-    consent: Consent
-    reason: str = ""
-    audience: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionAnswered:
-    """The asker answered the question of the call with this id by a message. Comes before `start`."""
-
-    id: str
-    message: Waiting
-
-
-@dataclass(frozen=True, slots=True)
-class EndDue:
-    """The turn must end: the next model call is the last, or (`at_once`) no further call is made. `why` is a sentence
-    for the person.
-    """
-
-    why: str
-    at_once: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PauseDue:
-    """The turn must wait before it calls a model again. `why` says to its readers for what, and what follows."""
-
-    why: str
-    pause: BudgetPause
-
-
-TurnInput: TypeAlias = (
-    events.ProtocolEvent
-    | ReasoningArrived
-    | ResponseBegun
-    | ResponseCounted
-    | ResponseCompleted
-    | ResponseFailed
-    | CallAnswered
-    | MessagesJoined
-    | ConsentDecided
-    | QuestionAnswered
-)
-
-
-@dataclass(frozen=True, slots=True)
-class CallModel:
-    """Call the model with the turn's context, then `appended`."""
-
-    number: int
-    appended: tuple[Message, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SaveProgress:
-    """Make `progress` durable before the next effect."""
-
-    progress: Progress
-
-
-@dataclass(frozen=True, slots=True)
-class RunTools:
-    """Run the calls in parallel; pass each result back as CallAnswered."""
-
-    calls: tuple[CallPlaced, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitConsent:
-    """Put the turn aside until the asker has decided about these calls, or answered; nothing of the turn runs until
-    then. `question`: see `agent.events.TurnPutAside`.
-    """
-
-    calls: tuple[CallPlaced, ...]
-    question: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ShowNotice:
-    """Show a sentence of the program as a separate paragraph."""
-
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    outcome: events.Outcome
-    text: str
-
-
-Effect: TypeAlias = CallModel | SaveProgress | RunTools | AwaitConsent | ShowNotice | Finish
-
-
-REMINDER = f"Begin the next round with <workspace>, in this form: {WORKSPACE_SCHEMA}"
-
-QUESTION_AGAIN = "The person's question was:"
-REPEATED_CHARS = 2_000  # Of a question; the whole of it stands above
-
-JUST_ARRIVED = (
-    "A message from the person has just arrived, while you worked. Heed it in what you do and say from now on:"
-)
-ANSWER_ARRIVED = "What the person answers to your question:"
-
-
-def appended_messages(steps: Sequence[RoundStep], hint: str = "", question: str = "") -> tuple[Message, ...]:
-    """Render each step as two messages, the model's output and the answer to it; `hint` ends the newest answer.
-
-    An answer that only corrects the model repeats the `question`: small models answer what they read last. A step
-    without any output is no message: a model that reads one takes it for its answer.
-    """
-    messages: list[Message] = []
-    for number, step in enumerate(steps, 1):
-        output = render_step(step.text, step.workspace, step.calls)
-        if output or step.native is not None:
-            calls = step.calls if step.in_functions else ()
-            messages.append(Message(Role.ASSISTANT, output, native=step.native, said=step.text, calls=calls))
-        images = tuple(image for result in step.results if result is not None for image in result.images)
-        answer = _render_answer(step, hint if number == len(steps) else "", question)
-        messages.append(Message(Role.USER, answer, images))
-    return tuple(messages)
-
-
-def _render_answer(step: RoundStep, hint: str, question: str) -> str:
-    results = [result for result in step.results if result is not None]
-    if step.bad and step.problem and not step.in_functions:
-        results = [ToolResult("execute", ResultStatus.FAILURE, step.problem)]
-    parts = [
-        render_results(results) if results else "",
-        step.problem if not results else "",
-        step.note,
-        _render_question(question) if step.bad or step.problem else "",
-        REMINDER if step.reminded else "",
-        *map(_render_joined, step.joined),
-        hint,
-    ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _render_joined(message: Waiting) -> str:
-    head = ANSWER_ARRIVED if message.answers else JUST_ARRIVED
-    return "\n".join([head, *continued(neutralise(message.text).splitlines())])
-
-
-def _render_question(question: str) -> str:
-    if not question.strip():
-        return ""
-    return f"{QUESTION_AGAIN}\n{_quoted(question)}"
-
-
-def _quoted(question: str) -> str:
-    text = question if len(question) <= REPEATED_CHARS else f"{question[:REPEATED_CHARS]}…"
-    return "\n".join(continued(neutralise(text).splitlines()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -736,7 +544,7 @@ class Turn:
         if reason is StopReason.FILTERED:
             return self._fail(texts.FILTERED)
         # What is left of a correction that the model copies
-        if self._question and self._step_text.strip() == _quoted(self._question):
+        if self._question and self._step_text.strip() == quoted(self._question):
             self._text_pieces = []
         if self._step.unknown and is_blank(self._step_text):
             return self._finish(events.Outcome.ANSWERED, texts.NOT_KNOWN)

@@ -28,7 +28,7 @@ from mcp import Client, StdioServerParameters
 from agent.loop import run_call
 from agent.messages import ResultStatus, ToolCall
 from agent.toolbox.registry import Registry
-from agent.turn import CallPlaced
+from agent.turn_events import CallPlaced
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.startup import ROOT, start
 from benchmarks.tokens import TOOLS, prefix_tokens

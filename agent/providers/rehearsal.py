@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Final, TypeAlias, assert_never, cast
 
 from agent import texts
+from agent.appended_messages import ANSWER_ARRIVED
 from agent.asking import ASK_USER
 from agent.errors import ADVICE
 from agent.memory.attribution import FILES_NOTE
@@ -26,7 +27,6 @@ from agent.ports.model import CallOptions, Capabilities, ProviderEvent, Response
 from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
 from agent.tools.read_channel import FOLD, NAME
 from agent.tools.recall import KNOWN_HEAD, WITH_DOCUMENTS
-from agent.turn import ANSWER_ARRIVED
 
 INIT = "cogency init"
 NOTICE = f"*(I am the offline rehearsal model: `{INIT}` sets up a real one.)*"

@@ -10,7 +10,7 @@ from agent.ports.api_tokens import ApiToken
 from agent.progress import Progress
 from agent.shown_replies import EPHEMERAL_PAGE
 from agent.spending import Spent
-from agent.turn import EndDue
+from agent.turn_events import EndDue
 from agent.turn_records import Closing
 from bot.api import texts as api_texts
 from bot.api.wire import ApiError

@@ -22,7 +22,7 @@ from agent.budget_days import WAIT, BudgetDay, BudgetPause, PauseState
 from agent.incoming import Incoming
 from agent.messages import ModelCall
 from agent.spending import Spent
-from agent.turn import EndDue, PauseDue
+from agent.turn_events import EndDue, PauseDue
 from bot.budgets import texts as budgets_texts
 from bot.budgets.budgets import (
     UNLIMITED,

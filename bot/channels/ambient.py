@@ -34,7 +34,7 @@ from agent.ports.spending import Spending
 from agent.progress import Progress
 from agent.protocol.render import quote
 from agent.shown_replies import Answered
-from agent.turn import EndDue
+from agent.turn_events import EndDue
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from bot.channels import texts as channels_texts

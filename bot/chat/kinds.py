@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from agent.incoming import Incoming, Quoted
 from agent.progress import Progress
-from agent.turn import EndDue
+from agent.turn_events import EndDue
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 

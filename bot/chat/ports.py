@@ -9,7 +9,7 @@ from agent.context import Persona
 from agent.incoming import Incoming
 from agent.messages import ModelCall
 from agent.ports.tools import Asker
-from agent.turn import EndDue, PauseDue
+from agent.turn_events import EndDue, PauseDue
 from bot.chat.askers import Requester
 from bot.chat.panels import Panel
 

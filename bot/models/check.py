@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
+from agent.appended_messages import appended_messages
 from agent.context import ContextParts, Persona, build_context
 from agent.events import (
     CallsArrived,
@@ -35,7 +36,6 @@ from agent.protocol.parser import Parser
 from agent.providers.catalog import ToolsForm
 from agent.spending import cost
 from agent.toolbox.registry import Registry
-from agent.turn import appended_messages
 from bot.chat.texts.formatting import counted, money
 from bot.models import texts as models_texts
 from bot.models.abilities import ABILITY_QUESTIONS, VENDORS_LINES, abilities_usage

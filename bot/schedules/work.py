@@ -22,7 +22,7 @@ from agent.schedules.definitions import NotAllowed, Occurrence, Schedule
 from agent.schedules.ids import NOTICE
 from agent.schedules.long_work import WORK_CHARS, WORK_TIME, worked_for
 from agent.schedules.port import SchedulePlatform, Schedules
-from agent.turn import EndDue
+from agent.turn_events import EndDue
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from bot.schedules import texts as schedule_texts

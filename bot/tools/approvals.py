@@ -49,7 +49,8 @@ from agent.tool_policy import (
     read_rows,
 )
 from agent.toolbox.registry import Registry, Toolbox
-from agent.turn import ConsentDecided, Turn, TurnLimits
+from agent.turn import Turn, TurnLimits
+from agent.turn_events import ConsentDecided
 from agent.turn_records import Claim
 from bot.chat.audit import policy_change
 from bot.chat.logs import severity

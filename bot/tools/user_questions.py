@@ -14,7 +14,7 @@ from agent.messages import AnswerOutcome, Consent
 from agent.ports.clock import Clock
 from agent.ports.consents import AskedQuestions, Consents
 from agent.progress import Progress
-from agent.turn import ConsentDecided, QuestionAnswered, TurnInput
+from agent.turn_events import ConsentDecided, QuestionAnswered, TurnInput
 from agent.turn_records import Claim
 from bot.chat.panels import FieldKind, FormField, Panel, PanelAction, PanelForm
 from bot.chat.texts.formatting import counted, literal, shortened

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent import texts
+from agent.appended_messages import ANSWER_ARRIVED
 from agent.asking import (
     ASK_USER,
     MAX_OPTION_CHARS,
@@ -21,13 +22,8 @@ from agent.events import CallsArrived, Outcome, TextArrived
 from agent.messages import Consent, Provenance, ResultStatus, ToolCall, ToolResult
 from agent.ports.model import StopReason
 from agent.progress import Progress, decode, encode, whose_words
-from agent.turn import (
-    ANSWER_ARRIVED,
-    ASKED_ENOUGH,
-    INNER_ASKS,
-    NO_QUESTION,
-    NOT_ANSWERED,
-    ONE_QUESTION,
+from agent.turn import ASKED_ENOUGH, INNER_ASKS, NO_QUESTION, NOT_ANSWERED, ONE_QUESTION, Turn
+from agent.turn_events import (
     AwaitConsent,
     CallAnswered,
     CallModel,
@@ -40,7 +36,6 @@ from agent.turn import (
     ResponseCompleted,
     RunTools,
     SaveProgress,
-    Turn,
     TurnInput,
 )
 from agent.turn_records import Waiting

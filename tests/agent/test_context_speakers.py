@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.appended_messages import JUST_ARRIVED, appended_messages
 from agent.context import ContextParts, Persona, build_context
 from agent.incoming import Person, Quoted
 from agent.memory.audience import PersonAudience, Place, TeamAudience
@@ -28,7 +29,6 @@ from agent.providers.wire_gemini import GeminiDialect
 from agent.providers.wire_messages import MessagesDialect
 from agent.state import SituationSummary
 from agent.stored_messages import Author, StoredMessage
-from agent.turn import JUST_ARRIVED, appended_messages
 from agent.turn_records import Waiting
 from tests.examples import examples
 from tests.fakes.facts import fact

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent import texts
+from agent.appended_messages import QUESTION_AGAIN
 from agent.context import COMMANDS, LEGEND, PERSONA, PRIVATE, PUBLIC, SECURITY
 from agent.errors import ContextTooLong
 from agent.events import AgentEvent, Outcome, TextArrived, TurnEnded
@@ -24,7 +25,7 @@ from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.echoes import Instructions
 from agent.providers.scripted import Answer, ScriptedProvider
 from agent.toolbox.registry import Registry
-from agent.turn import QUESTION_AGAIN, SAID_TO_MODEL, Turn
+from agent.turn import SAID_TO_MODEL, Turn
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 

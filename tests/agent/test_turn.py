@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent import texts
+from agent.appended_messages import REMINDER
 from agent.events import (
     CallsArrived,
     CallsRejected,
@@ -29,8 +30,11 @@ from agent.turn import (
     NOT_ALLOWED,
     NOT_RUN,
     REFUSED_CALL,
-    REMINDER,
     REPEATED_CALL,
+    Turn,
+    TurnLimits,
+)
+from agent.turn_events import (
     AwaitConsent,
     CallAnswered,
     CallModel,
@@ -45,9 +49,7 @@ from agent.turn import (
     RunTools,
     SaveProgress,
     ShowNotice,
-    Turn,
     TurnInput,
-    TurnLimits,
 )
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)

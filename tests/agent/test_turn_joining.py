@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.appended_messages import JUST_ARRIVED
 from agent.events import CallsArrived, Outcome, TextArrived
 from agent.messages import Message, ResultStatus, ToolCall, ToolResult
 from agent.ports.model import StopReason
 from agent.progress import Progress, decode, encode, sources
 from agent.protocol.grammar import LAST_ROUND
-from agent.turn import (
-    JUST_ARRIVED,
+from agent.turn import Turn, TurnLimits
+from agent.turn_events import (
     CallAnswered,
     CallModel,
     Effect,
@@ -19,9 +20,7 @@ from agent.turn import (
     ResponseCompleted,
     RunTools,
     SaveProgress,
-    Turn,
     TurnInput,
-    TurnLimits,
 )
 from agent.turn_records import Waiting
 

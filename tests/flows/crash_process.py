@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from agent.admission_terms import Terms
+from agent.appended_messages import JUST_ARRIVED
 from agent.budget_days import BudgetPause
 from agent.events import Outcome
 from agent.incoming import Incoming
@@ -26,7 +27,6 @@ from agent.ports.ledger import Ledger
 from agent.ports.model import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.providers.scripted import Answer, ScriptedProvider
-from agent.turn import JUST_ARRIVED
 from agent.turn_records import Accepted, Claim, Claiming, Closing, Load, Waiting
 from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyEnd
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits

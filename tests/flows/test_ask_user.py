@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from agent.appended_messages import ANSWER_ARRIVED
 from agent.consents import CONSENT_TIME
 from agent.messages import Message
 from agent.providers.scripted import Answering, ScriptedProvider
 from agent.texts import NOT_ANSWERED_IN_TIME
 from agent.tools.ask_user import AskUserTool
-from agent.turn import ANSWER_ARRIVED
 from bot.chat.texts import replies as reply_texts
 from bot.tools import texts as tool_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host

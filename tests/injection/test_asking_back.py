@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from agent.addresses import addresses_read
+from agent.appended_messages import ANSWER_ARRIVED
 from agent.asking import ASK_USER
 from agent.messages import Consent, JsonObject, Message, ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep
 from agent.providers.scripted import ScriptedProvider
 from agent.tool_policy import SENSITIVE_QUESTION
 from agent.tools.ask_user import AskUserTool
-from agent.turn import ANSWER_ARRIVED
 from agent.turn_records import Waiting
 from bot.chat.texts import replies as reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host

@@ -13,7 +13,7 @@ from agent.errors import Refused
 from agent.incoming import Incoming, person_source
 from agent.messages import ModelCall
 from agent.ports.clock import Clock
-from agent.turn import EndDue, PauseDue
+from agent.turn_events import EndDue, PauseDue
 from bot.chat.access import acl
 from bot.chat.access.acl import AccessRules
 from bot.chat.askers import Requester

@@ -41,7 +41,8 @@ from agent.state import SituationSummary
 from agent.tool_policy import UNREAD, TurnWords
 from agent.toolbox.registry import Registry
 from agent.tools.present import presented
-from agent.turn import EndDue, PauseDue, Turn, TurnLimits
+from agent.turn import Turn, TurnLimits
+from agent.turn_events import EndDue, PauseDue
 from agent.turn_records import Claim, Closing, Waiting
 from agent.turn_setup import ANSWERED, closed, loop_of, turn_words
 from bot.chat.access.place_rules import place_owner

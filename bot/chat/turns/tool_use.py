@@ -16,7 +16,8 @@ from agent.ports.tools import Asker
 from agent.progress import Progress, consent_key, decode
 from agent.tool_policy import CallGate, TurnWords
 from agent.toolbox.registry import Registry, Toolbox
-from agent.turn import Turn, TurnInput, TurnLimits
+from agent.turn import Turn, TurnLimits
+from agent.turn_events import TurnInput
 from agent.turn_records import Claim
 from agent.turn_setup import asker_of
 from bot.chat.audit import CallAudit

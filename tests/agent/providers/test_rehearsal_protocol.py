@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.appended_messages import appended_messages
 from agent.events import (
     CallsArrived,
     ProtocolEvent,
@@ -16,7 +17,6 @@ from agent.messages import Message, ResultStatus, Role, ToolResult
 from agent.progress import RoundStep
 from agent.protocol.parser import Parser
 from agent.providers.rehearsal import NOTICE, PIECE_CHARS, rehearse
-from agent.turn import appended_messages
 
 TOOLS = frozenset({"recall", "remember"})
 PARTS = [

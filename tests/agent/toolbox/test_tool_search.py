@@ -26,7 +26,7 @@ from agent.toolbox.registry import Registry, Toolbox
 from agent.toolbox.signatures import limit_spec
 from agent.toolbox.similar_names import MAX_FOUND, closest_names
 from agent.toolbox.tool_search import CALL_TOOL, MAX_LIST_CHARS, MAX_SCHEMA_TOKENS, ToolSearch, list_tools
-from agent.turn import CallPlaced
+from agent.turn_events import CallPlaced
 from benchmarks.tokens import ServerTool, prefix_tokens, server_tools
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import ModelServer, event, head

@@ -25,7 +25,7 @@ from agent.messages import ResultStatus, StructuredData, ToolCall, ToolResult
 from agent.toolbox.registry import Registry
 from agent.toolbox.signatures import described
 from agent.tools.functions import MAX_DESCRIPTION_CHARS, MAX_THREADS, FunctionTool, load_tools
-from agent.turn import CallPlaced
+from agent.turn_events import CallPlaced
 from tests.patience import PATIENCE_S
 
 NOTHING = "nothing"

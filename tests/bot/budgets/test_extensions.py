@@ -6,7 +6,7 @@ from agent.budget_days import BUDGET, BudgetDay, Decided, Extension, MessageKind
 from agent.incoming import Incoming
 from agent.memory.forgetting_plans import CONNECTED
 from agent.messages import ModelCall, Usage
-from agent.turn import PauseDue
+from agent.turn_events import PauseDue
 from bot.budgets import texts as budgets_texts
 from bot.budgets.budgets import UNLIMITED, Budget, BudgetAllowances, Budgets
 from bot.budgets.extensions import ExtensionService

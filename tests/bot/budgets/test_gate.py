@@ -9,7 +9,7 @@ from agent.approvers import Approvers
 from agent.budget_days import WAIT, Extension
 from agent.incoming import Incoming
 from agent.messages import ModelCall, Usage
-from agent.turn import EndDue, PauseDue
+from agent.turn_events import EndDue, PauseDue
 from agent.turn_kinds import TurnKind
 from bot.budgets import texts as budgets_texts
 from bot.budgets.budgets import UNLIMITED, Budget, BudgetAllowances, Budgets, midnight

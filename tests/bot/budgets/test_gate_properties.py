@@ -27,7 +27,7 @@ from agent.memory.forgetting_plans import CONNECTED
 from agent.messages import CallTiming, ModelCall, Usage
 from agent.outgoing import OutgoingEvent, Subscription
 from agent.progress import Progress, decode, encode
-from agent.turn import EndDue, PauseDue
+from agent.turn_events import EndDue, PauseDue
 from agent.turn_records import Claim, Claiming, Closing
 from bot.budgets.budgets import (
     DEFAULT_NEAR,

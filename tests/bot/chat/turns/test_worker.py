@@ -20,7 +20,7 @@ from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.state import SituationSummary, Workspace
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
-from agent.turn import EndDue, PauseDue
+from agent.turn_events import EndDue, PauseDue
 from agent.turn_records import Claiming, Closing
 from bot.budgets.budgets import ModelNote
 from bot.budgets.report import FooterStyle

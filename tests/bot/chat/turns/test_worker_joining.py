@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from agent.appended_messages import JUST_ARRIVED
 from agent.errors import ProviderRefused
 from agent.events import Outcome
 from agent.messages import Message
 from agent.providers.scripted import Answer, Answering, Until
-from agent.turn import JUST_ARRIVED
 from bot.chat.turns.runner import TurnRunner
 from tests.bot.chat.turns.test_worker import REMEMBER, World
 from tests.fakes.incoming import said

@@ -17,7 +17,7 @@ from agent.memory.audience import TeamAudience
 from agent.messages import ElicitAction, Elicitation, Elicited, Keep, ResultStatus, ToolCall
 from agent.ports.tools import ToolContext, decline_question
 from agent.toolbox.registry import Registry
-from agent.turn import CallPlaced
+from agent.turn_events import CallPlaced
 from bot.tools.mcp.call_questions import MAX_GIVEN_UP, CallQuestions, GivenUp
 from bot.tools.mcp.config import HttpReach
 from bot.tools.mcp.questions import fields_of
