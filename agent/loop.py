@@ -178,7 +178,7 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ToolConte
             raise
         log.warning("tool %s canceled itself in call %s", tool.name, placed.id)
         result = tools.failure(tool.name, TOOL_BROKE)
-    except Exception:
+    except Exception:  # a bug in a tool fails its call, and the turn goes on
         log.exception("tool %s failed in call %s", tool.name, placed.id)
         result = tools.failure(tool.name, TOOL_BROKE)
     return turns.CallAnswered(placed.id, result)

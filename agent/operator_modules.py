@@ -20,7 +20,7 @@ def import_operator_module(path: str, source: str, setting: str) -> ModuleType:
     """
     try:
         return _run(path) if path.endswith(".py") else import_module(path)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # whatever the operator's code raises
         is_missing = isinstance(error, ModuleNotFoundError) and f"{path}.".startswith(f"{error.name}.")
         if is_missing:
             raise SettingsError(texts.NO_SUCH_MODULE.format(setting=setting, source=source)) from error
@@ -40,7 +40,7 @@ def _run(file: str) -> ModuleType:
     module = sys.modules[file] = module_from_spec(ModuleSpec(file, loader, origin=file))
     try:
         loader.exec_module(module)
-    except BaseException:
+    except BaseException:  # a module that did not load must not be found as if it had
         del sys.modules[file]
         raise
     return module

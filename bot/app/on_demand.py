@@ -71,7 +71,7 @@ class OnDemand(Generic[T]):
             async with AsyncExitStack() as stack:
                 held.opened.set_result(await self._entered(stack))
                 await self._until_idle(held)
-        except Exception as error:
+        except Exception as error:  # everyone who waits for the opening raises it
             if held.opened.done():
                 log.exception("what was open on demand did not close well")
             else:

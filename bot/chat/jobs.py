@@ -131,7 +131,7 @@ class JobWorker:
         except CogencyError as error:
             log.warning("job %d (%s): attempt %d failed: %s", job.id, job.kind, job.attempts, error)
             return False
-        except Exception:
+        except Exception:  # a bug in one handler must not stop the other jobs
             log.exception("job %d (%s): attempt %d failed", job.id, job.kind, job.attempts)
             return False
         return True

@@ -125,7 +125,7 @@ async def _opening(
                 opened.set_result(bot)
                 await asyncio.to_thread(compile_all)
                 await ended.wait()
-        except Exception as error:
+        except Exception as error:  # the caller that waits for the bot raises it
             if opened.done():
                 raise
             opened.set_exception(error)

@@ -184,7 +184,7 @@ class McpHttp:
         self._running[token.id] += 1
         try:
             return token, await _body(scope, receive)
-        except BaseException:
+        except BaseException:  # a request that is not answered does not count as running
             self._running[token.id] -= 1
             raise
 

@@ -97,7 +97,7 @@ class _Handlers:
             return _result(str(error), is_error=True)
         except MCPError:
             raise
-        except Exception:
+        except Exception:  # a bug fails one call, and the client can go on
             log.exception("a tool call of an MCP client failed")
             return _result(texts.BROKEN, is_error=True)
 
@@ -255,7 +255,7 @@ class _Handlers:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
         except MCPError:
             raise
-        except Exception as error:
+        except Exception as error:  # as above
             log.exception("a request of an MCP client failed")
             raise MCPError(types.INTERNAL_ERROR, texts.BROKEN) from error
 

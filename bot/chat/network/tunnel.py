@@ -35,7 +35,7 @@ async def dial_through(
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         writer.transport.abort()
         raise ProxyRefused(0) from None
-    except BaseException:
+    except BaseException:  # also when cancelled, a socket is not left open
         writer.transport.abort()
         raise
     return reader, writer

@@ -217,7 +217,7 @@ class TurnRunner:
             raise
         except Refused as refused:  # no model may answer there
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, str(refused))
-        except Exception:
+        except Exception:  # a bug ends one turn, and its asker gets a sentence
             log.exception("turn %d: failed", claim.turn)
             reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)

@@ -87,7 +87,7 @@ async def _line(note: ReplyNote, ended: EndedTurn) -> NoteLine:
         raise
     except CogencyError as error:
         log.log(severity(error), FAILED, ended.number, type(note).__name__, error)
-    except Exception:
+    except Exception:  # a bug in one feature costs its own line only
         log.exception("turn %d: a bug in %s: its line is left out", ended.number, type(note).__name__)
     return NO_LINE
 
