@@ -243,7 +243,7 @@ METRICS: Final[Mapping[str, str]] = {
     ),
     "sockets_opened": "Connections opened to a platform.",
     "shards_taken": (
-        "Discord connections that this process took: free ones, or by takeover from a process that stopped."
+        "Discord connections that this process took: either free ones, or ones that a stopped process had held."
     ),
     "shard_held": "1 for each Discord connection that this process holds. The sum is the number across all processes.",
     "loop_lag_seconds": "Delay of the event loop, measured every second.",

@@ -373,7 +373,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Questions and answers": {
         "turn": Stored(
             (
-                "the state of each question, and which process answers it. When the answer ends, the bot deletes data "
+                "the state of each question, and which process is answering it. When the answer ends, the bot deletes data "
                 "that only the running answer needed"
             ),
             _WITH_TURN,
@@ -409,8 +409,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             f"until {SHOWN_FOR.days} days after they end or are canceled",
         ),
         "outgoing_webhook": Stored(
-            "a row of the file for outgoing webhooks: its name, events and places, and a hash of its URL",
-            "as long as the row is in the file",
+            "a webhook in the file for outgoing webhooks: its name, events and places, and a hash of its URL",
+            "as long as it is in the file",
             Fate.STAYS,
             "It contains no text that people wrote",
         ),
@@ -440,7 +440,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "document": Stored(
             "a file or a page that someone added with `/learn` or `cogency learn`: its name and link, who added it, and when",
             "until someone removes it, or its place is deleted",
-            but="The documents of a channel are the exception: they stay, without the name of the person who added them",
+            but="Documents in channels stay, without the name of the person who added them",
         ),
         "passage": Stored("a section of a document's text", "as long as the document is stored"),
     },
@@ -448,7 +448,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "tool_account": Stored("encrypted tokens of people who signed in to tool servers", "until they sign out"),
         "place_key": Stored(
             "the encrypted API keys that channels' managers entered with `/keys`, with their last four characters, when "
-            "they were entered, and since when the service refuses them",
+            "they were entered, and since when the service has refused them",
             "until a manager or you remove the key, the channel is deleted, or its workspace or server has removed the "
             "bot",
             Fate.STAYS,
@@ -473,7 +473,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             ),
             f"until {EVALS_KEPT} newer runs are stored",
             Fate.STAYS,
-            "It contains no messages of people: the file of an eval is the operator's, and its people are invented",
+            "It contains no messages from people: the operator writes the file, and the people in it are invented",
         ),
         "webhook_event": Stored(
             (
@@ -552,7 +552,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "Its person, place and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
         ),
         "erased": Stored(
-            "keyed hashes of the IDs of forgotten messages and people, so that the bot does not store these messages again, and of deleted entries of memory, so that a restored backup does not bring them back",
+            "keyed hashes of the IDs of forgotten messages and people, so that the bot does not store these messages again, and of deleted memory entries, so that a restored backup does not bring them back",
             "permanently",
             Fate.STAYS,
             "It contains no text that people wrote",
