@@ -59,7 +59,7 @@ from bot.chat.reply.attached_files import attached_files
 from bot.chat.reply.pages import Draft, Frames
 from bot.chat.reply.split import pages
 from bot.chat.reply.surface import Limits
-from bot.forgetting.service import is_request, read_forget_request
+from bot.forgetting.requests import is_request, read_forget_request
 from bot.platforms.discord import markup as discord
 from bot.platforms.discord.slash_commands import command_in
 from bot.platforms.slack import markup as slack

@@ -38,7 +38,7 @@ async def report_nothing(_: ForgetProgress) -> None:
 
 class ForgetQuestions(Protocol):
     async def ask(self, asker: Asker, words: str, tell: TellProgress = report_nothing) -> ForgetAnswer:
-        """Return what `/forget` with these words (see `bot.forgetting.service`) would erase; nothing is erased yet.
+        """Return what `/forget` with these words (see `bot.forgetting.requests`) would erase; nothing is erased yet.
 
         `tell` receives the progress now and then while a search is slow.
         """

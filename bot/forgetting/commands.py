@@ -9,7 +9,7 @@ from bot.chat.commands.declaration import CommandEntry, HomeContent, HomeSection
 from bot.chat.panels import FieldKind, FormField, Panel, PanelAction, PanelForm
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.answers import ForgetAnswer, ForgetProgress, ForgetQuestions
-from bot.forgetting.service import is_request
+from bot.forgetting.requests import is_request
 
 # What the words can name; for a time or a subject, they say which.
 SCOPES = {

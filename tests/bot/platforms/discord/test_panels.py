@@ -13,7 +13,7 @@ from bot.chat.commands.declaration import AnyCommand, ArgumentKind
 from bot.chat.panels import Panel, PanelAction, PanelPart, as_part
 from bot.chat.ports import ModelMenu
 from bot.chat.texts.formatting import zone_names
-from bot.forgetting.service import MAX_TOKEN_CHARS
+from bot.forgetting.requests import MAX_TOKEN_CHARS
 from bot.memory import commands as memory
 from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.memory.commands import memory_panel

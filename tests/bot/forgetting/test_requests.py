@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread
-from bot.forgetting.service import (
+from bot.forgetting.requests import (
     MAX_TOKEN_CHARS,
     AgreedForget,
     UnclearForget,
