@@ -79,7 +79,7 @@ from bot.tools.approvals import ApprovalService
 from store.engine import Store
 
 if TYPE_CHECKING:
-    from bot.operators.pages.views import Recent
+    from bot.operators.pages.last_hour import Recent
 
 log = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], by
 
             listeners.append(stack.enter_context(exported(parts.CLOCK, version("cogency-bot"))))
         if settings.operators.page is not None:
-            from bot.operators.pages.views import Recent  # noqa: PLC0415 -- an extra
+            from bot.operators.pages.last_hour import Recent  # noqa: PLC0415 -- an extra
 
             recent = Recent(parts.CLOCK)
             listeners.append(recent)

@@ -13,7 +13,8 @@ from agent.ports.tools import ToolContext, ToolEffect
 from agent.tool_policy import PolicyRow
 from bot.app.settings import Settings, load_settings
 from bot.operators.pages.frame import OperatorSite, OperatorView, ViewAnswer
-from bot.operators.pages.views import OfferedTools, OperatorSources, Recent
+from bot.operators.pages.last_hour import Recent
+from bot.operators.pages.views import OfferedTools, OperatorSources
 from bot.operators.service import OperatorLinks
 from store.engine import Store
 

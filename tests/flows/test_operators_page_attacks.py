@@ -13,7 +13,8 @@ import pytest
 from agent.machine import CLOCK, new_secret
 from bot.chat.web_server import HEAD_BYTES, serving
 from bot.operators.pages.frame import AT_ONCE, MOST_CLIENTS, OperatorSite, TokenBuckets, hashed
-from bot.operators.pages.views import Recent, operator_views
+from bot.operators.pages.last_hour import Recent
+from bot.operators.pages.views import operator_views
 from bot.operators.service import OperatorLinks
 from store.engine import Store
 from tests.fakes.operator_site import sources_of

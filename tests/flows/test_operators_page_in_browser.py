@@ -41,7 +41,8 @@ from bot.chat.telemetry import (
 )
 from bot.chat.web_server import serving
 from bot.operators.pages.frame import OperatorSite
-from bot.operators.pages.views import Recent, operator_views
+from bot.operators.pages.last_hour import Recent
+from bot.operators.pages.views import operator_views
 from bot.operators.service import OperatorLinks
 from store.engine import Store
 from tests.browser import DESKTOP, PHONE, Opened, open_browser, open_page, overflows, violations

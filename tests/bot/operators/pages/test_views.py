@@ -21,7 +21,8 @@ from bot.app.settings import load_settings
 from bot.budgets.report import cost_text
 from bot.chat.audit import WAITS, as_line, operator_act, own_change, policy_change
 from bot.operators.pages.frame import ViewAnswer
-from bot.operators.pages.views import PAGE, OperatorSources, Recent, byte_size, operator_views, seconds, span
+from bot.operators.pages.last_hour import Recent
+from bot.operators.pages.views import PAGE, OperatorSources, byte_size, operator_views, seconds, span
 from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said

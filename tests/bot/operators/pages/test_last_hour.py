@@ -24,7 +24,7 @@ from bot.chat.telemetry import (
     WriteEnd,
 )
 from bot.operators import texts as operator_texts
-from bot.operators.pages.views import ACCEPTED, MAX_ENDPOINTS, MAX_FAILURES, FailureKind, Recent
+from bot.operators.pages.last_hour import ACCEPTED, MAX_ENDPOINTS, MAX_FAILURES, FailureKind, Recent
 from tests.fakes.clock import FakeClock
 
 
