@@ -89,7 +89,7 @@ from store.replies import SqlReplies
 from store.saved_files import SqlSavedFiles
 from store.schedule_store import SqlSchedules
 from store.schema import meta
-from store.search import index, passages
+from store.search import index, passage_search, passages
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings
 from store.shard_leases import SqlShardLeases
@@ -334,7 +334,7 @@ class SqlDocuments(SqlStore):
         self._reader = reader or database
 
     async def search(self, query: DocumentQuery) -> list[FoundPassage]:
-        return await self._reader.read(passages.search, query)
+        return await self._reader.read(passage_search.search, query)
 
     next_look = writes(passages.next_look)
     looked = writes(passages.looked)

@@ -37,7 +37,6 @@ AT_RUN_TIME = {
     "bot.feedback.orders": "one blank or colon, without repetition",
     "bot.platforms.slack.run": "ids of our own buttons, given to Bolt",
     "bot.platforms.discord.attachments": "the address of an API of one's own",
-    "store.search.passages": "letters of a question's words, one beside the other and none repeated",
 }
 
 

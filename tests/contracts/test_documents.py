@@ -28,7 +28,7 @@ from agent.memory.forgetting_plans import Everything, ForgettingPlan, Gone
 from agent.ports.tools import ToolContext
 from agent.tools.recall import RecallTool
 from store.engine import Store
-from store.search import passages
+from store.search import passage_search, passages
 from store.search.index import INDEXES
 from store.search.passages import document
 from tests.fakes.incoming import LEASE, START, said
@@ -161,7 +161,7 @@ async def test_what_a_kill_left_half_indexed_is_finished_by_a_job_and_stands_for
     assert await store.database.write(passages.work_on, kept, lambda _: None)
     assert await found(store, "code") == ["The code is walnut."]
     await do_jobs(store)
-    assert len(await found(store, "code", limit=200)) == min(3 * passages.STEP, passages.CANDIDATES)
+    assert len(await found(store, "code", limit=200)) == min(3 * passages.STEP, passage_search.CANDIDATES)
     assert "walnut" not in await all_rows(store)
 
 
