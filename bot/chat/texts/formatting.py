@@ -18,6 +18,12 @@ def counted(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
+def enumerated(words: Collection[str]) -> str:
+    """Join words, at least one, as in a sentence: "one", "one and two", "one, two and three"."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def money(cost: Money) -> str:
     """In dollars, with the digits that matter for a sum of this size; what is not nothing is never shown as nothing."""
     if cost == 0:

@@ -13,7 +13,7 @@ import discord
 
 from agent.errors import Refused
 from bot.chat.findings import Finding, Level, clock_finding
-from bot.chat.texts.formatting import counted
+from bot.chat.texts.formatting import counted, enumerated
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.options import (
     PERMISSIONS,
@@ -261,7 +261,7 @@ def check(channel: object, *, in_thread: bool) -> None:
     needed = _IN_THREADS if in_thread else _IN_CHANNELS
     missing = [PERMISSIONS[name].title for name in needed if not getattr(granted, name)]
     if missing:
-        raise Refused(platforms_texts.ROLE_LACKS.format(channel=channel.name, missing=_listed(missing)))
+        raise Refused(platforms_texts.ROLE_LACKS.format(channel=channel.name, missing=enumerated(missing)))
 
 
 def may_answer(granted: discord.Permissions, *, in_thread: bool) -> bool:
@@ -274,7 +274,3 @@ def _granted(channel: Channel) -> discord.Permissions | None:
     guild = channel.guild
     unknown = guild.get_role(guild.id) is None or (isinstance(channel, discord.Thread) and channel.parent is None)
     return None if unknown else channel.permissions_for(guild.me)
-
-
-def _listed(titles: list[str]) -> str:
-    return " and ".join([", ".join(titles[:-1]), titles[-1]] if len(titles) > 1 else titles)

@@ -4,7 +4,7 @@ What Slack did not answer is a finding, too. The remedy for the app's own config
 """
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -15,7 +15,7 @@ from aiohttp import ClientSession, ClientTimeout
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from bot.chat.findings import Finding, Level, clock_finding
-from bot.chat.texts.formatting import counted
+from bot.chat.texts.formatting import counted, enumerated
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
@@ -107,17 +107,17 @@ def granted_scopes(facts: SlackFacts) -> list[Finding]:
     if required := sorted(scope for scope in missing if not needing(scope)):
         found.append(
             problem(
-                f"the bot token lacks {_and(required)}, which the bot needs",
+                f"the bot token lacks {enumerated(required)}, which the bot needs",
                 platforms_texts.TAKE_OVER_MANIFEST,
             )
         )
     for feature in SlackFeature:
         if lacking := sorted(scope for scope in missing if feature in needing(scope)):
-            sentence = f"the bot token lacks {_and(lacking)}, so the feature “{feature}” does not work"
+            sentence = f"the bot token lacks {enumerated(lacking)}, so the feature “{feature}” does not work"
             severity = note if missing & optional_scopes({feature}) else warning
             found.append(severity(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     if unused := sorted(facts.granted - scopes(EVERYTHING)):
-        sentence = f"the bot token has {_and(unused)}, which the bot does not need"
+        sentence = f"the bot token has {enumerated(unused)}, which the bot does not need"
         found.append(warning(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     return found or [good("the bot token has exactly the scopes it needs")]
 
@@ -202,11 +202,11 @@ def app_events(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: A
     subscribed = frozenset(api.texts(api.fields(manifest, "settings", "event_subscriptions"), "bot_events"))
     found: list[Finding] = []
     if required := sorted(events(()) - subscribed):
-        sentence = f"the app does not subscribe to {_and(required)}, which the bot needs"
+        sentence = f"the app does not subscribe to {enumerated(required)}, which the bot needs"
         found.append(problem(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     for feature in SlackFeature:
         if lacking := sorted(events({feature}) - events(()) - subscribed):
-            sentence = f"the app does not subscribe to {_and(lacking)}, so the feature “{feature}” does not work"
+            sentence = f"the app does not subscribe to {enumerated(lacking)}, so the feature “{feature}” does not work"
             found.append(warning(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     return found
 
@@ -217,7 +217,7 @@ def app_commands(manifest: JsonObject, app: SlackApp) -> list[Finding]:
     if not missing:
         return []
     which = "command" if len(missing) == 1 else "commands"
-    return [warning(f"the app has no {which} {_and(missing)}", platforms_texts.TAKE_OVER_MANIFEST)]
+    return [warning(f"the app has no {which} {enumerated(missing)}", platforms_texts.TAKE_OVER_MANIFEST)]
 
 
 def app_delivery(manifest: JsonObject, app: SlackApp) -> list[Finding]:
@@ -296,11 +296,6 @@ def _request_urls(manifest: JsonObject, app: SlackApp) -> list[Finding]:
 
 def _why(error: object) -> str:
     return error.code if isinstance(error, SlackRefused) else str(error)
-
-
-def _and(words: Collection[str]) -> str:
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 MAX_CHANNELS: Final = 200  # One page, as large as Slack recommends
