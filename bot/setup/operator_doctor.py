@@ -66,12 +66,9 @@ from bot.setup.diagnosis import (
     Check,
     CheckFunction,
     asks_who_signs_in,
-    close_files,
     disk_facts,
     disk_findings,
-    file_findings_of,
     http_findings,
-    kept_files,
     migrate_after_backup,
     no_progress,
     proxy_findings,
@@ -81,6 +78,7 @@ from bot.setup.diagnosis import (
     training_findings,
     vendors_clock,
 )
+from bot.setup.file_rights import close_files, file_findings_of, kept_files
 from bot.setup.operator_hooks import hook_findings
 from bot.setup.shared_modules import shared_modules
 from bot.setup.webhooks import webhook_findings

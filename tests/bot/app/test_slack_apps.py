@@ -12,7 +12,7 @@ from bot.app.settings import Settings, load_settings
 from bot.budgets.budgets import Budget
 from bot.platforms.slack.options import EVERYTHING, HttpEvents, SocketMode
 from bot.settings.secret import Secret
-from bot.setup.diagnosis import kept_files
+from bot.setup.file_rights import kept_files
 
 TWO = """
 [acme]

@@ -21,23 +21,25 @@ from bot.chat.web_server import serving
 from bot.setup import diagnosis
 from bot.setup.diagnosis import (
     SPARE_BYTES,
-    AccountNames,
     DiskFacts,
-    KeptFile,
-    Rights,
     asks_who_signs_in,
-    close_files,
     disk_facts,
     disk_findings,
-    file_findings_of,
     http_findings,
-    kept_files,
     migrate_after_backup,
-    readers,
     shard_findings,
     trace_findings,
     training_findings,
     vendors_clock,
+)
+from bot.setup.file_rights import (
+    AccountNames,
+    KeptFile,
+    Rights,
+    close_files,
+    file_findings_of,
+    kept_files,
+    readers,
     with_acl,
     writers,
 )

@@ -14,7 +14,7 @@ from bot.models.settings import ModelSettings
 from bot.settings.secret import Secret
 from bot.setup import texts as setup_texts
 from bot.setup.arguments import Subcommand, parser
-from bot.setup.diagnosis import kept_files
+from bot.setup.file_rights import kept_files
 from bot.setup.operator_hooks import hook_add, hook_findings, hook_list, hook_rotate, hook_test
 from bot.webhooks.config import Hook
 from bot.webhooks.outgoing.settings import OutgoingSettings, outgoing_rows

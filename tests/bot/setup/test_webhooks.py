@@ -13,7 +13,7 @@ from agent.turn_records import Closing
 from bot.app.settings import Settings, load_settings
 from bot.chat.findings import Level
 from bot.setup import texts as setup_texts
-from bot.setup.diagnosis import kept_files
+from bot.setup.file_rights import kept_files
 from bot.setup.webhooks import failed_lines, failed_objects, retry, webhook_findings
 from bot.webhooks.outgoing.settings import outgoing_rows
 from store.engine import Store, open_store
