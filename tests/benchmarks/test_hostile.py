@@ -35,7 +35,7 @@ AT_RUN_TIME = {
     "bot.evals.checking": "the expression of an exam, in bounded time",
     "bot.evals.exam_file": "the expression of an exam, compiled only to check it",
     "bot.feedback.orders": "one blank or colon, without repetition",
-    "bot.platforms.slack.run": "ids of our own buttons, given to Bolt",
+    "bot.platforms.slack.interactions": "ids of our own buttons, given to Bolt",
     "bot.platforms.discord.attachments": "the address of an API of one's own",
 }
 

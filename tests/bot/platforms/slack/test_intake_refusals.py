@@ -9,7 +9,7 @@ import pytest
 
 from agent.admission_terms import Authority
 from bot.chat.access.acl import AccessRules, parse_entries, parse_model_access
-from bot.platforms.slack import run
+from bot.platforms.slack import interactions
 from bot.platforms.slack.event_retry_queue import ACK_S
 from bot.platforms.slack.inbound import SlackBot, budget_ids
 from bot.platforms.slack.members import member_of
@@ -268,7 +268,7 @@ async def test_somebody_whom_slack_does_not_know_is_a_stranger_at_once(slack: Fa
 
 
 def test_nothing_is_waited_for_longer_than_slack_waits_for_its_acknowledgement() -> None:
-    assert max(ACK_S, run.ACK_S) <= SLACK_WAITS_S - 0.5, "what was found must still be stored"
+    assert max(ACK_S, interactions.ACK_S) <= SLACK_WAITS_S - 0.5, "what was found must still be stored"
 
 
 async def test_whatever_slack_does_an_event_is_acknowledged_in_time_and_answered_once_it_tells(

@@ -4,7 +4,7 @@ import pytest
 
 from bot.memory import requests as memory_words
 from bot.memory import texts as memory_texts
-from bot.platforms.slack.run import unknown_commands
+from bot.platforms.slack.interactions import unknown_commands
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text, named, notice
 
 
