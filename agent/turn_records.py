@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 from agent.events import Outcome
 from agent.incoming import Incoming
@@ -14,6 +15,17 @@ from agent.messages import ModelCall, Provenance, SharedFile, Usage
 from agent.presentations import Presentation
 from agent.state import ActionRecord, LastActions, SituationSummary, SummaryWords
 from agent.stored_messages import StoredMessage
+
+LONGEST_LEASE: Final = 4  # Times the usual one
+
+
+def lease_length(usual: timedelta, attempts: int) -> timedelta:
+    """Return how long a claim holds, after which another worker may take the turn: from the third attempt on, longer.
+
+    A machine that is too busy to renew a lease in time would lose all its attempts within a minute; and a question that
+    ends each process that answers it ends fewer of them in the same time.
+    """
+    return usual * min(2 ** max(0, min(attempts, 10) - 2), LONGEST_LEASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,7 @@ class Claim:
 class Claiming:
     """A worker with a free slot, and the turns that it may be given. See `Ledger.claim`.
 
+    `lease`: its usual length, see `lease_length`.
     `sources`: only turns from these sources, for a process that cannot show replies elsewhere; None: from any source.
     `works`: whether it may be given long work (`agent.schedules.long_work`).
     """

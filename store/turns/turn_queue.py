@@ -33,7 +33,7 @@ from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
-from agent.turn_records import Claim, Claiming, Load
+from agent.turn_records import Claim, Claiming, Load, lease_length
 from store import row_mapping
 from store.databases.database import StorableText, UtcDateTime, is_postgresql
 from store.message_tables import message, person
@@ -197,7 +197,7 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
             continue
         values = {
             "owner": owner,
-            "lease_until": now + claiming.lease,
+            "lease_until": now + lease_length(claiming.lease, claimed.attempts),
             "epoch": claimed.epoch,
             "attempts": claimed.attempts,
             "began": row["began"] or now,

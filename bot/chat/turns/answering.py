@@ -24,7 +24,7 @@ from agent.incoming import Incoming, platform_of
 from agent.ports.clock import Clock
 from agent.ports.ledger import Ledger
 from agent.presentations import Presentation, presentation_markdown
-from agent.turn_records import Claim, Closing
+from agent.turn_records import Claim, Closing, lease_length
 from agent.turn_setup import ANSWERED
 from bot.chat.access.place_rules import place_owner
 from bot.chat.attachments.handed_over import readable_code
@@ -65,13 +65,20 @@ SAFE_SHARE: Final = 1 / 2  # Of a lease: a write that starts within it has the r
 
 
 class Lease:
-    """The lease of a turn. It counts from the creation of this object, which comes before the claim."""
+    """The lease of a turn. It counts from the creation of this object, which comes before the claim.
 
-    def __init__(self, ledger: Ledger, clock: Clock, length: timedelta) -> None:
+    `usual`: its length if the turn is claimed for the first time (see `lease_length`).
+    """
+
+    def __init__(self, ledger: Ledger, clock: Clock, usual: timedelta) -> None:
         self._ledger = ledger
         self._clock = clock
-        self._length = length
+        self._length = usual
         self._renewed = (clock.monotonic(), clock.now())
+
+    def claimed(self, attempts: int) -> None:
+        """Take the length that the ledger gave the claim, from its count of attempts."""
+        self._length = lease_length(self._length, attempts)
 
     @property
     def pause_s(self) -> float:

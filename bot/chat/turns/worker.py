@@ -410,6 +410,7 @@ class TurnWorker:
     def _begin(self, claim: Claim, lease: Lease) -> None:
         if claim.stopping:
             self._stopping.add(claim.turn)
+        lease.claimed(claim.attempts)
         running = RunningTurn(claim, lease, self._running.get(claim.turn), taken_back=claim.withdrawn)
         stopped = partial(self._stopping.__contains__, claim.turn)
         running.task = asyncio.create_task(self._answering.run(running, stopped))

@@ -60,6 +60,28 @@ async def test_a_claim_that_was_not_renewed_for_long_is_sure_only_after_asking()
     assert ledger.renewals == 1
 
 
+async def test_from_the_third_attempt_on_a_lease_is_longer_for_everyone() -> None:
+    ledger, clock = asked_ledger(), FakeClock(auto=False)
+    await claimed(ledger, clock)
+    for held in (LENGTH, LENGTH, 2 * LENGTH, 4 * LENGTH, 4 * LENGTH):
+        await clock.advance(held.total_seconds() - 1)
+        assert await ledger.claim(Claiming("another", clock.now(), LENGTH)) is None
+        lease = Lease(ledger, clock, LENGTH)
+        await clock.advance(1)
+        claim = await ledger.claim(Claiming("another", clock.now(), LENGTH))
+        assert claim is not None
+        lease.claimed(claim.attempts)
+    assert claim.attempts == 6
+    await clock.advance(58)
+    await lease.ensure(claim)
+    assert ledger.renewals == 0
+    await clock.advance(2)
+    await lease.ensure(claim)
+    assert ledger.renewals == 1
+    await clock.advance(119)
+    assert await ledger.claim(Claiming("another", clock.now(), LENGTH)) is None
+
+
 async def test_a_process_that_wakes_after_its_turn_was_taken_over_is_told_so() -> None:
     ledger, clock = asked_ledger(), FakeClock(auto=False)
     lease, claim = await claimed(ledger, clock)
