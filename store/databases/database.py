@@ -13,16 +13,16 @@ Rules
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Generator
+from collections.abc import Callable, Collection, Coroutine, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum, auto
 from types import CoroutineType
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, CursorResult, DateTime, Dialect, LargeBinary, Text, text
+from sqlalchemy import Connection, CursorResult, DateTime, Dialect, Executable, LargeBinary, Text, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -134,6 +134,25 @@ class CommitListeners:
         for topic in topics:
             for callback in self._listeners.get(topic, ()):
                 callback()
+
+
+def one_statement(connection: Connection) -> Connection:
+    """Return the part of a connection without a transaction that work needs which executes one statement."""
+    return cast("Connection", _OneStatement(connection))
+
+
+class _OneStatement:
+    """The part of Connection that work needs which executes one statement."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.dialect = connection.dialect
+        self._connection: Connection | None = connection
+
+    def execute(self, statement: Executable, parameters: Mapping[str, object] | None = None) -> CursorResult[Any]:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            raise RuntimeError("a second statement would see another snapshot: read in a transaction")
+        return connection.execute(statement, parameters)
 
 
 def is_postgresql(connection: Connection) -> bool:

@@ -28,7 +28,7 @@ from enum import Enum, auto
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs]  # that is why this module is here
-from sqlalchemy import Connection, CursorResult, Executable, TextClause, text
+from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -484,7 +484,7 @@ class _Pool:
 
     def _without(self, work: Callable[[Connection], T]) -> T:
         with self._alone.connect() as connection:
-            return work(cast("Connection", _OneStatement(connection)))
+            return work(database.one_statement(connection))
 
     async def after(
         self, check: Callable[[Connection], object], work: Callable[[Connection], T]
@@ -517,20 +517,6 @@ class _Pool:
 
 def _driver_of(connection: Connection) -> _Connection:
     return cast("_Connection", connection.connection.driver_connection)
-
-
-class _OneStatement:
-    """The part of Connection that work needs which executes one statement."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.dialect = connection.dialect
-        self._connection: Connection | None = connection
-
-    def execute(self, statement: Executable, parameters: Mapping[str, object] | None = None) -> CursorResult[Any]:
-        connection, self._connection = self._connection, None
-        if connection is None:
-            raise RuntimeError("a second statement would see another snapshot: read in a transaction")
-        return connection.execute(statement, parameters)
 
 
 @contextmanager

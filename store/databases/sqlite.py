@@ -32,7 +32,15 @@ from sqlalchemy.exc import DBAPIError
 from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreUnavailable
 from agent.machine import place_of, sqlite_path
-from store.databases.database import CommitListeners, DatabaseFiles, OutageKind, OutageLog, announced, quieten
+from store.databases.database import (
+    CommitListeners,
+    DatabaseFiles,
+    OutageKind,
+    OutageLog,
+    announced,
+    one_statement,
+    quieten,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -78,6 +86,7 @@ class _Connections:
         )
         event.listen(self._engine, "connect", self._prepare)
         self._begin_with = begin
+        self._here: Connection | None = None
         self._closed = False
 
     def start(
@@ -96,10 +105,23 @@ class _Connections:
         return self._executor.submit(work)
 
     def run_here(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        """Run `work` in one transaction on the caller's thread."""
+        """Run `work`, which executes one statement, on the caller's thread, without a transaction.
+
+        To take the connection from the pool, to begin and to commit takes twice as long as a short statement.
+        """
         if self._closed:
             raise StoreError(texts.STORE_CLOSED)
-        return self._transaction(work, *args, **options).result
+        self._check()
+        if self._here is None:
+            self._here = self._engine.connect()
+        try:
+            result = work(one_statement(self._here), *args, **options)
+            self._here.rollback()  # of SQLAlchemy's transaction only: the file has none
+        except BaseException:
+            self._here.close()
+            self._here = None
+            raise
+        return result
 
     def start_unchecked(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
@@ -123,6 +145,8 @@ class _Connections:
         """Wait for running and queued work, then close the connections."""
         self._closed = True
         await asyncio.to_thread(self._executor.shutdown)
+        if self._here is not None:
+            self._here.close()
         self._engine.dispose()
 
     def _transaction(
@@ -270,6 +294,7 @@ class SqliteDatabase:
         self.commits = CommitListeners()
         self._lock = lock
         self._file = file
+        self._identity = None if file is None else _identity_of(file)
         self._patience_s = patience_s
         self._writer = _Connections(path, "BEGIN IMMEDIATE", 1, patience_s, self._check)
         self._readers = self._writer if path is None else _Connections(path, "BEGIN", READERS, patience_s, self._check)
@@ -342,7 +367,7 @@ class SqliteDatabase:
             await self._here.close()
         if self._file is not None:
             os.close(self._file)
-            self._file = None
+            self._file = self._identity = None
         if self._lock is not None:
             self._lock.release()
 
@@ -365,7 +390,7 @@ class SqliteDatabase:
                 raise store_error(error, self.path) from error
 
     def _check(self) -> None:
-        if self.path is not None and self._file is not None and not _is_at(self._file, self.path):
+        if self.path is not None and self._identity is not None and self._identity != _identity_of(self.path):
             # Writes would be lost with the old file.
             raise StoreUnavailable(texts.SQLITE_REPLACED.format(path=self.path))
 
@@ -376,12 +401,13 @@ def _retrieve_exception(done: asyncio.Future[T]) -> None:
         done.exception()
 
 
-def _is_at(file: int, path: Path) -> bool:
-    """Whether the path still leads to this open file."""
+def _identity_of(file: int | Path) -> tuple[int, int] | None:
+    """Return the device and the number of a file, which no other file gets while this one is open; None without one."""
     try:
-        return os.path.samestat(os.fstat(file), path.stat())
+        found = os.stat(file)  # noqa: PTH116 -- also of a descriptor, and each transaction asks: Path takes longer
     except OSError:
-        return False
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _found_in_files(database: int, log: Path, pieces: frozenset[bytes]) -> frozenset[bytes]:
