@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NewType, Self
 
 from agent.messages import CallTiming, ModelCall, Usage
@@ -36,6 +37,8 @@ NANO: Final = 1_000_000_000
 # The date for prices that have a start or an end: the date of the locked version of genai-prices.
 PRICES_AS_OF: Final = date(2026, 11, 20)
 _NOON: Final = datetime.combine(PRICES_AS_OF, time(12), UTC)
+# A turn asks several times what each of its calls has cost: its budgets, its row and its footer.
+PRICES_KEPT: Final = 256
 
 # Our names of vendors, and those of genai-prices. Gemini Live bills speech, which cannot be derived from text tokens.
 _VENDORS: Final = {
@@ -56,13 +59,17 @@ _MONTH: Final = re.compile(r"\d{4}", re.ASCII)
 
 def cost(call: ModelCall) -> Money | None:
     """Return the cost of the call (of "openai:gpt-6-luna") at list price; None if its model has none."""
-    vendor, _, model = call.model.partition(":")
+    return _priced(call.model, call.usage)
+
+
+@lru_cache(maxsize=PRICES_KEPT)
+def _priced(name: str, usage: Usage) -> Money | None:
+    vendor, _, model = name.partition(":")
     if vendor not in _VENDORS:
         return None
     model = model_behind(vendor, model)
     import genai_prices  # noqa: PLC0415 -- 0.1 s and 3 MB, which a start avoids
 
-    usage = call.usage
     tokens = genai_prices.Usage(
         input_tokens=usage.input_uncached + usage.input_cached + usage.input_written,
         cache_read_tokens=usage.input_cached,
