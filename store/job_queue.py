@@ -10,9 +10,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from dataclasses import replace as replace_fields
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
-from sqlalchemy import Connection, Index, Select, and_, bindparam, delete, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Index,
+    Insert,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlmodel import Field
 
 from agent.errors import LeaseLost
@@ -57,6 +73,7 @@ _IS_WAITING: Final = and_(
 _IS_HELD: Final = and_(job.c.id == bindparam("held"), job.c.epoch == bindparam("held_epoch"), job.c.state == RUNNING)
 _NEW: Final = insert(job)
 _OF_WAITING: Final = update(job).where(_IS_WAITING)
+Scheduling: TypeAlias = tuple[Update, Insert]
 _SOONER: Final = _OF_WAITING.where(job.c.run_at > bindparam("before", type_=UtcDateTime))
 _CANCEL: Final = delete(job).where(_IS_WAITING)
 _OF_HELD: Final = update(job).where(_IS_HELD)
@@ -85,10 +102,22 @@ def _next() -> Select[*tuple[Any, ...]]:
 _NEXT: Final = _next()
 
 
-def schedule(connection: Connection, kind: str, key: str, values: Mapping[str, Any]) -> None:
+def scheduling_at(run_at: ColumnElement[datetime]) -> Scheduling:
+    """Return the statements for `schedule` with a time that the database works out."""
+    return _OF_WAITING.values(run_at=run_at), _NEW.values(run_at=run_at)
+
+
+def schedule(
+    connection: Connection,
+    kind: str,
+    key: str,
+    values: Mapping[str, Any],
+    statements: Scheduling = (_OF_WAITING, _NEW),
+) -> None:
     """Update the waiting job with these values, or insert a new one."""
-    if connection.execute(_OF_WAITING, {"its_kind": kind, "its_key": key, **values}).rowcount == 0:
-        connection.execute(_NEW, {"kind": kind, "key": key, **values})
+    change, add = statements
+    if connection.execute(change, {"its_kind": kind, "its_key": key, **values}).rowcount == 0:
+        connection.execute(add, {"kind": kind, "key": key, **values})
 
 
 def replace(connection: Connection, kind: str, key: str, *, payload: str, person: str) -> bool:

@@ -108,16 +108,17 @@ _COUNTS: Final = (*TOKENS, "bytes_up")
 
 # Statements are built once: building one takes longer than running it.
 _NEW_CALLS: Final = sa.insert(model_call)
-_CHARGED: Final = sa.select(turn.c.charged).where(
-    turn.c.id == sa.bindparam("charged_turn"), turn.c.epoch == sa.bindparam("charged_epoch")
-)
 _SET_CHARGED: Final = (
     sa.update(turn).where(turn.c.id == sa.bindparam("charged_turn")).values(charged=sa.bindparam("calls"))
 )
-_FORGET_CHANNELS: Final = (
-    sa.update(model_call)
-    .where(model_call.c.turn.is_(None), model_call.c.channel != "", model_call.c.day < sa.bindparam("today"))
-    .values(channel="")
+_DETACHED_EARLIER: Final = sa.and_(
+    sa.text("model_call.turn IS NULL AND model_call.channel != ''"),  # literals: a partial index finds them
+    model_call.c.day < sa.bindparam("today", type_=sa.Date),
+)
+_FORGET_CHANNELS: Final = sa.update(model_call).where(_DETACHED_EARLIER).values(channel="")
+# How many calls of a claimed turn are stored; and whether channels of earlier days are to be forgotten.
+_CHARGED: Final = sa.select(turn.c.charged, sa.exists().where(_DETACHED_EARLIER)).where(
+    turn.c.id == sa.bindparam("charged_turn"), turn.c.epoch == sa.bindparam("charged_epoch")
 )
 
 
@@ -131,8 +132,11 @@ def record(
     now: datetime,
     kind: str = TURN,
     known: int = 0,
+    forgets: bool = True,
 ) -> None:
-    """`known`: how many calls of the turn were stored before these."""
+    """`known`: how many calls of the turn were stored before these. `forgets`: whether channels of earlier days may be
+    left to be forgotten.
+    """
     shared = {"turn": turn, "person": person, "channel": channel, "kind": kind}
     values = [
         {
@@ -149,7 +153,8 @@ def record(
     ]
     if values:
         connection.execute(_NEW_CALLS, values)
-        _forget_channels(connection, now)
+        if forgets:
+            _forget_channels(connection, now)
 
 
 def _timing(call: ModelCall) -> dict[str, object]:
@@ -167,14 +172,22 @@ def charge_claim(connection: sa.Connection, claim: Claim, calls: Sequence[ModelC
     """Store those of the claimed turn's model calls that are not stored yet. `calls`: all of its progress. Return how
     many are stored now, for `charged`; None if that has not changed.
     """
-    known = connection.execute(
-        _CHARGED, {"charged_turn": claim.turn, "charged_epoch": claim.epoch}
-    ).scalar_one_or_none()
-    if known is None or known >= len(calls):  # the claim is lost, or there are none
+    values = {"charged_turn": claim.turn, "charged_epoch": claim.epoch, "today": now.date()}
+    found = connection.execute(_CHARGED, values).one_or_none()
+    if found is None or found[0] >= len(calls):  # the claim is lost, or there are none
         return None
+    known, forgets = found
     asked = claim.incoming
-    new, who = calls[known:], asked.person.id
-    record(connection, new, turn=claim.turn, person=who, channel=asked.channel, now=now, known=known)
+    record(
+        connection,
+        calls[known:],
+        turn=claim.turn,
+        person=asked.person.id,
+        channel=asked.channel,
+        now=now,
+        known=known,
+        forgets=forgets,
+    )
     return len(calls)
 
 

@@ -15,12 +15,18 @@ from agent.memory.profile import LEARNING, Partition
 from agent.stored_messages import Author
 from agent.turn_records import Claim
 from store import job_queue
+from store.databases.database import UtcDateTime
 from store.message_tables import message
 
 ENOUGH: Final = 20  # The number of messages that are worth a model call, even while the person is still writing
 _THEIRS: Final = sa.and_(message.c.person == sa.bindparam("learner"), message.c.audience == sa.bindparam("there"))
 _TO_LEARN: Final = sa.update(message).where(_THEIRS, ~message.c.passed_over).values(to_learn=True)
 _LEARNS: Final = sa.select(sa.func.count()).select_from(message).where(_THEIRS, message.c.to_learn)
+_WHEN: Final = sa.case(
+    (_LEARNS.scalar_subquery() >= ENOUGH, sa.bindparam("at_once", type_=UtcDateTime)),
+    else_=sa.bindparam("later", type_=UtcDateTime),
+)
+_SCHEDULING: Final = job_queue.scheduling_at(_WHEN)
 
 
 def queue_for_learning(connection: sa.Connection, claim: Claim, at: datetime, now: datetime) -> None:
@@ -47,6 +53,6 @@ def schedule_learning(
     """Schedule learning from messages of a partition that are not excluded. `authority`: of the person."""
     parameters = {"learner": partition.person, "there": partition.audience}
     connection.execute(_TO_LEARN.where(condition), parameters)
-    run_at = now if connection.execute(_LEARNS, parameters).scalar_one() >= ENOUGH else at
-    values = {"payload": str(int(authority)), "run_at": run_at, "person": partition.person, "conversation": ""}
-    job_queue.schedule(connection, LEARNING, partition.key, values)
+    values = {"payload": str(int(authority)), "person": partition.person, "conversation": ""}
+    times = {"at_once": now, "later": at}
+    job_queue.schedule(connection, LEARNING, partition.key, parameters | values | times, _SCHEDULING)
