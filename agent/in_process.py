@@ -160,6 +160,12 @@ class InProcessStore:
         ]
         return messages[-limit:]
 
+    async def newest_of(self, conversations: Sequence[str], *, limit: int) -> dict[str, list[StoredMessage]]:
+        return {
+            conversation: [message for _, message in self._messages if message.conversation == conversation][-limit:]
+            for conversation in conversations
+        }
+
     async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
         latest = (message.conversation for _, message in reversed(self._messages) if message.person == person)
         return next((id_ for id_ in latest if id_ != conversation), None)

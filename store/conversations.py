@@ -1,5 +1,6 @@
 """The messages of conversations, and a person's conversations."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from functools import cache
@@ -14,7 +15,7 @@ from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
 from agent.schedules.ids import occurrence_id
 from agent.stored_messages import AttachedMessage, Author, StoredMessage, Thread
 from store import row_mapping
-from store.databases.database import SqlStore, reads, reads_few, reads_one, writes
+from store.databases.database import SqlStore, UtcDateTime, reads, reads_few, reads_one, writes
 from store.handoff_tables import handoff
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
@@ -76,11 +77,13 @@ _HISTORY: Final = (
 )
 REMINDED: Final = 3  # The newest messages of the asker's schedules: replies refer to the last ones
 REMINDED_FOR: Final = timedelta(days=1)
+_LATELY: Final = sa.and_(
+    schedule.c.person == sa.bindparam("asker"), schedule.c.last >= sa.bindparam("since", type_=UtcDateTime)
+)
+HAS_REMINDED: Final = sa.exists().where(_LATELY)
+"""Whether schedules of a question's asker posted lately. Its parameters: `reminded_values`."""
 _DONE_LATELY: Final = (
-    sa.select(schedule.c.id, schedule.c.last)
-    .where(schedule.c.person == sa.bindparam("asker"), schedule.c.last >= sa.bindparam("since"))
-    .order_by(schedule.c.last.desc())
-    .limit(REMINDED)
+    sa.select(schedule.c.id, schedule.c.last).where(_LATELY).order_by(schedule.c.last.desc()).limit(REMINDED)
 )
 
 
@@ -89,13 +92,38 @@ def history(connection: sa.Connection, conversation: str, before_turn: int, limi
     return [row_mapping.message(row) for row in connection.execute(_HISTORY, values).mappings().all()][::-1]
 
 
+@cache
+def _newest_of(conversations: int) -> sa.CompoundSelect[tuple[object, ...]]:
+    """The newest messages of so many conversations. A window function would read them whole."""
+    newest = (
+        stored_messages()
+        .where(message.c.conversation == sa.bindparam(f"there{number}"))
+        .order_by(message.c.turn.desc(), message.c.id.desc())
+        .limit(sa.bindparam("most"))
+        .subquery()
+        for number in range(conversations)
+    )
+    return sa.union_all(*map(sa.select, newest)).order_by(sa.text("turn"), sa.text("id"))
+
+
+def newest_of(connection: sa.Connection, conversations: Sequence[str], limit: int) -> dict[str, list[StoredMessage]]:
+    found: dict[str, list[StoredMessage]] = {conversation: [] for conversation in conversations}
+    values = {f"there{number}": conversation for number, conversation in enumerate(found)} | {"most": max(limit, 0)}
+    for row in connection.execute(_newest_of(len(found)), values).mappings() if found else ():
+        found[row["conversation"]].append(row_mapping.message(row))
+    return found
+
+
+def reminded_values(incoming: Incoming) -> dict[str, object]:
+    return {"asker": incoming.person.id, "since": incoming.time - REMINDED_FOR}
+
+
 def reminded(
     connection: sa.Connection, incoming: Incoming, audiences: frozenset[str]
 ) -> list[tuple[int, StoredMessage]]:
     """The messages that the asker's schedules recently posted in this channel, with the schedules' ids; newest last."""
     found: list[tuple[int, StoredMessage]] = []
-    values = {"asker": incoming.person.id, "since": incoming.time - REMINDED_FOR}
-    for id_, last in connection.execute(_DONE_LATELY, values).all():
+    for id_, last in connection.execute(_DONE_LATELY, reminded_values(incoming)).all():
         posted = (
             stored_messages()
             .join(turn, turn.c.id == message.c.turn)
@@ -208,6 +236,7 @@ def questions(connection: sa.Connection, person: str, limit: int) -> list[str]:
 
 class SqlConversations(SqlStore):
     history = reads_one(history)
+    newest_of = reads_one(newest_of)
     threads = reads(threads)
     groups = reads(groups)
     latest_elsewhere = reads_one(latest_elsewhere)

@@ -70,9 +70,14 @@ def discard_kept_by(connection: sa.Connection, question: int) -> None:
     connection.execute(sa.delete(working_item).where(working_item.c.message == question))
 
 
+_CURRENT: Final = sa.and_(
+    working_item.c.conversation == sa.bindparam("here"), working_item.c.expires > sa.bindparam("now", type_=UtcDateTime)
+)
+HAS_ITEMS: Final = sa.exists().where(_CURRENT)
+"""Whether the conversation `here` has items at the time `now`."""
 _ITEMS: Final = (
     sa.select(working_item)
-    .where(working_item.c.conversation == sa.bindparam("here"), working_item.c.expires > sa.bindparam("now"))
+    .where(_CURRENT)
     .where(working_item.c.audience.in_(sa.bindparam("audiences", expanding=True)))
     .order_by(working_item.c.id)
 )

@@ -4,7 +4,7 @@
 may raise StoreError, and StoreUnavailable if the same may work later.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -23,6 +23,10 @@ class ThreadHistory(Protocol):
         """Return the last `limit` messages of turns before `before_turn`, oldest first, each question followed by its
         answer.
         """
+        ...
+
+    async def newest_of(self, conversations: Sequence[str], *, limit: int) -> Mapping[str, list[StoredMessage]]:
+        """Return the last `limit` messages of each of these conversations, as `history` does."""
         ...
 
     async def latest_elsewhere(self, person: str, conversation: str) -> str | None:

@@ -462,7 +462,6 @@ _ASKING: Final = frozenset(
         ),
     )
 )
-_EVERY_TURN: Final = 2**31 - 1  # The greatest number of a turn in both database engines
 
 
 def query_about(
@@ -488,14 +487,15 @@ async def recollect(memories: Memories, conversations: ThreadHistory, query: Rec
     elsewhere = [conversation for conversation in threads if conversation != query.exclude_conversation][:THREADS]
     dated = bool(query.periods)
     messages = [message for message in single[:HERE] if _is_about(asked, [message], dated=dated)]
-    for conversation in elsewhere:
-        thread = [one for one in await _messages_of(conversations, conversation) if query.admits(one)]
+    for whole_thread in (await conversations.newest_of(elsewhere, limit=MESSAGES)).values() if elsewhere else ():
+        thread = [one for one in whole_thread if query.admits(one)]
         messages += thread if _is_about(asked, thread, dated=dated) else ()
     # "What did we decide there?" has no words to search for: it means the latest conversation.
     points_back = len(asked) <= POINTS_BACK_WORDS and read_statement(query.text[:QUESTION_CHARS]).anaphoric
     if not messages and points_back:
-        for conversation in await _latest_conversation(conversations, query):
-            messages += await _messages_of(conversations, conversation)
+        latest = await conversations.latest_elsewhere(query.person, query.exclude_conversation)
+        if latest is not None:
+            messages += (await conversations.newest_of([latest], limit=MESSAGES))[latest]
     usable = [message for message in messages if query.admits(message)]
     newest = sorted(usable, key=lambda message: (message.time, message.id), reverse=True)
     newest_fitting = fit_newest(((message, reading_cost(message.text)) for message in newest), CHARS)
@@ -512,15 +512,6 @@ def _is_about(asked: frozenset[str], messages: Sequence[StoredMessage], *, dated
 
 def _words_of(messages: Sequence[StoredMessage]) -> frozenset[str]:
     return frozenset(chain.from_iterable(_words(message.text[:MAX_READ_CHARS]) for message in messages))
-
-
-async def _latest_conversation(conversations: ThreadHistory, query: RecallQuery) -> list[str]:
-    latest = await conversations.latest_elsewhere(query.person, query.exclude_conversation)
-    return [] if latest is None else [latest]
-
-
-async def _messages_of(conversations: ThreadHistory, conversation: str) -> list[StoredMessage]:
-    return await conversations.history(conversation, before_turn=_EVERY_TURN, limit=MESSAGES)
 
 
 def reading_cost(text: str) -> int:

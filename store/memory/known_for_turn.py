@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from agent.incoming import Incoming
 from agent.memory.audience import by_account
+from agent.memory.profile import UserProfile
 from agent.state import LastActions
 from agent.turn_records import Known
 from store import conversations, sharing, summaries, working_sets
@@ -17,9 +18,12 @@ from store.databases.database import SqlStore, reads
 from store.last_actions import last_actions
 from store.memory import fact_store
 from store.memory.profiles import readable
+from store.memory_tables import fact, profile_entry
 from store.message_tables import conversation, participant
 
-# The conversation's summary; whether the person wrote in another one; whether something is shared with those who read.
+# The conversation's summary; whether the person wrote in another one; whether something is shared with those who read;
+# and whether there may be any facts, entries of a profile, scratch values or reminders: where there are none, they are
+# not looked for.
 _BESIDE: Final = sa.select(
     sa.select(conversation.c.summary).where(conversation.c.id == sa.bindparam("here")).scalar_subquery(),
     sa.exists().where(
@@ -27,6 +31,10 @@ _BESIDE: Final = sa.select(
         participant.c.conversation != sa.bindparam("here"),
     ),
     sharing.SOMETHING_SHARED,
+    sa.exists().where(fact.c.person.in_(sa.bindparam("stated_by", expanding=True))),
+    sa.exists().where(profile_entry.c.person.in_(sa.bindparam("accounts", expanding=True))),
+    working_sets.HAS_ITEMS,
+    conversations.HAS_REMINDED,
 )
 
 
@@ -40,8 +48,17 @@ def known_for_turn(
 ) -> Known:
     thread, person = incoming.conversation, incoming.person.id
     past = conversations.history(connection, thread, before_turn, messages)
-    values = {"here": thread, "accounts": [*by_account(person, audiences)], "audiences": sorted(audiences)}
-    stored_summary, wrote_elsewhere, something_shared = connection.execute(_BESIDE, values).one()
+    accounts = [*by_account(person, audiences)]
+    values = {
+        "here": thread,
+        "accounts": accounts,
+        "stated_by": ["", *accounts],
+        "audiences": sorted(audiences),
+        "now": incoming.time,
+        **conversations.reminded_values(incoming),
+    }
+    beside = connection.execute(_BESIDE, values).one()
+    stored_summary, wrote_elsewhere, something_shared, has_facts, has_entries, has_items, was_reminded = beside
     summary, covered, summary_words = summaries.summary(stored_summary)
     recent_actions = LastActions()
     if past and summary.is_empty:
@@ -50,13 +67,15 @@ def known_for_turn(
         past,
         summary,
         recent_actions,
-        fact_store.relevant(connection, person, audiences, incoming.text, thread, [item.id for item in past]),
-        readable(connection, person, audiences),
+        fact_store.relevant(connection, person, audiences, incoming.text, thread, [item.id for item in past])
+        if has_facts
+        else [],
+        readable(connection, person, audiences) if has_entries else UserProfile(person),
         bool(wrote_elsewhere),
-        working_sets.working_items(connection, thread, audiences, incoming.time),
+        working_sets.working_items(connection, thread, audiences, incoming.time) if has_items else [],
         covered,
         bool(something_shared),
-        conversations.reminded(connection, incoming, audiences),
+        conversations.reminded(connection, incoming, audiences) if was_reminded else [],
         summary_words,
     )
 
