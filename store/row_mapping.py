@@ -31,6 +31,11 @@ Row: TypeAlias = Mapping[Any, Any]
 
 _OF_TURN: Final = ("source", "event_id", "channel", "message_id", "conversation", "schedule")
 _OF_QUESTION: Final = ("text", "time", "permalink")
+# The columns of a turn of which its claim is made.
+CLAIMED: Final = (
+    *("id", "epoch", "attempts", "progress", "reply_ref", "stopping", "payload", "kind", "person"),
+    *_OF_TURN,
+)
 # Fields of Incoming that the payload stores under the same names.
 _KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model", "own", "hook")
 
@@ -64,15 +69,19 @@ def new_turn(incoming: Incoming, state: str, taken: datetime | None) -> dict[str
 
 
 def claim(row: Row, owner: str) -> Claim:
-    """The claim of a turn, from the joined row of the turn, its question and its person."""
+    """The claim of a claimed turn, from CLAIMED of its row, and the columns of its question and its person. Raises
+    ValueError for a turn without a question.
+    """
+    if row["question"] is None:
+        raise ValueError("a turn without a question")
     values = json.loads(row["payload"])
     return Claim(
         turn=row["id"],
-        epoch=row["epoch"] + 1,
+        epoch=row["epoch"],
         owner=owner,
         incoming=incoming(row, values),
         message=row["question"],
-        attempts=row["attempts"] + 1,
+        attempts=row["attempts"],
         progress=row["progress"],
         reply_ref=row["reply_ref"],
         stopping=row["stopping"],

@@ -86,6 +86,12 @@ class Database(Protocol):
         """Run `work` in one transaction. After an error nothing has changed."""
         ...
 
+    async def write_in_order(
+        self, name: str, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> T:
+        """As `write`, after all writes under this name that began before (`in_order`)."""
+        ...
+
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         """As `write`, without other writers: for work that must see every row. It does not block the event loop."""
         ...
@@ -102,6 +108,8 @@ class Database(Protocol):
 
 
 _ANNOUNCED: Final = "cogency.announced"
+IN_ORDER: Final = "cogency.in_order"
+"""In `Connection.info`: the name under which the transaction is in order since it began."""
 
 
 def after_commit(connection: Connection, topic: str) -> None:
@@ -165,7 +173,7 @@ def in_order(connection: Connection, name: str) -> None:
     Otherwise a turn could be seen, and answered, before an earlier one of its conversation is visible. The lock ends
     with the transaction. SQLite has one writer anyway. Other names serialise writers that count before they write.
     """
-    if is_postgresql(connection):
+    if is_postgresql(connection) and connection.info.get(IN_ORDER) != name:
         connection.execute(_IN_ORDER, {"name": name})
 
 

@@ -173,6 +173,8 @@ async def connect(
 
 
 _BESIDE_OTHERS: Final = f"SELECT pg_advisory_xact_lock_shared({database.LOCK_SPACE}, 1);"
+# As `database.in_order`, but sent with the statement that begins, which takes no parameters: so by the name in digits.
+_IN_ORDER: Final = "SELECT pg_advisory_xact_lock(hashtextextended(convert_from(decode('{}', 'hex'), 'UTF8'), 0));"
 _ALONE: Final = f"SELECT pg_advisory_xact_lock({database.LOCK_SPACE}, 1);"
 
 _HAS_WRITTEN: Final = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
@@ -313,6 +315,19 @@ class PostgresDatabase:
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(_BESIDE_OTHERS, lambda c: work(c, *args, **options))
+
+    async def write_in_order(
+        self, name: str, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> T:
+        def in_order(connection: Connection) -> T:
+            info = connection.info  # asked for now: a connection that is lost has none
+            info[database.IN_ORDER] = name
+            try:
+                return work(connection, *args, **options)
+            finally:
+                del info[database.IN_ORDER]
+
+        return await self._run(_BESIDE_OTHERS + _IN_ORDER.format(database.storable(name).encode().hex()), in_order)
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(_ALONE, lambda c: work(c, *args, **options), is_long=True)

@@ -474,8 +474,8 @@ class SqlLedger(SqlStore):
         narrowing = self._labels.may_have_changed(incoming)
         indexed = await index.indexed(self.database, incoming.text)
         answered = self._memory is not None and self._memory.has_answered(incoming)
-        arguments = accept, incoming, indexed, self._erased_ids, state, terms, claiming, narrowing, None, answered
-        accepted = await self.database.write(*arguments)
+        arguments = incoming, indexed, self._erased_ids, state, terms, claiming, narrowing, None, answered
+        accepted = await self.database.write_in_order(incoming.conversation, accept, *arguments)
         if not accepted.duplicate:
             self._labels.keep(incoming)
             if self._memory is not None:
@@ -502,7 +502,7 @@ class SqlLedger(SqlStore):
         reply = await index.indexed(self.database, closing.reply)
         if self._memory is not None:  # before it is stored: the reply is shown, even if its turn is gone
             self._memory.note_message(claim.turn, claim.incoming, answered=True)
-        return await self.database.write(finish, claim, closing, reply, now)
+        return await self.database.write_in_order(claim.incoming.conversation, finish, claim, closing, reply, now)
 
     async def set_text(self, claim: Claim, text: str, *, before: str | None = None) -> None:
         await self.database.write(set_text_of_claimed, claim, await index.indexed(self.database, text), before)

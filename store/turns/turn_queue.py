@@ -178,7 +178,6 @@ def mark_served(connection: sa.Connection, person_id: str, now: datetime) -> Non
 
 log = logging.getLogger(__name__)
 _QUESTION: Final = ("text", "time", "audience", "permalink")
-_TAKE: Final = sa.update(turn).where(turn.c.id == sa.bindparam("chosen"))
 
 
 def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
@@ -187,24 +186,23 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
         chosen := next_turn(connection, now, claiming.per_person, claiming.sources, works=claiming.works)
     ) is not None:
         try:
-            row = connection.execute(claim_query(), {"chosen": chosen}).mappings().one()
-            claimed = _kind_of_earlier_program(row_mapping.claim(row, owner))
+            values = {"owner": owner, "lease_until": now + claiming.lease, "now": now}
+            row = connection.execute(_take(), {"chosen": chosen, **values}).mappings().one()
+            stored = row_mapping.claim(row, owner)
+            claimed = _kind_of_earlier_program(stored)
         except (ValueError, KeyError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d could not be read and was set aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
             connection.execute(
                 sa.update(turn).where(turn.c.id == chosen).values(**row_mapping.ended_columns(now, Outcome.REFUSED))
             )
             continue
-        values = {
-            "owner": owner,
-            "lease_until": now + lease_length(claiming.lease, claimed.attempts),
-            "epoch": claimed.epoch,
-            "attempts": claimed.attempts,
-            "began": row["began"] or now,
-            "kind": claimed.incoming.kind,
-            "schedule": claimed.incoming.schedule,
-        }
-        connection.execute(_TAKE, {"chosen": chosen, "state": RUNNING, **values})
+        changes: dict[str, object] = {}
+        if claimed is not stored:
+            changes |= {"kind": claimed.incoming.kind, "schedule": claimed.incoming.schedule}
+        if (length := lease_length(claiming.lease, claimed.attempts)) != claiming.lease:
+            changes["lease_until"] = now + length
+        if changes:
+            connection.execute(sa.update(turn).where(turn.c.id == chosen).values(changes))
         mark_served(connection, claimed.incoming.person.id, now)
         return claimed
     return None
@@ -216,18 +214,43 @@ def _kind_of_earlier_program(claimed: Claim) -> Claim:
     if asked.kind is not TurnKind.QUESTION:
         return claimed
     kind = earlier_ids.kind_of(asked.event_id, asked.message_id, claimed.progress)
+    if kind is TurnKind.QUESTION:
+        return claimed
     return replace(claimed, incoming=replace(asked, kind=kind, schedule=earlier_ids.schedule_of(asked.event_id)))
+
+
+def _claimed() -> list[sa.ColumnElement[Any]]:
+    """The columns of a claim: of a turn, its question and its person."""
+    # Literals: SQLAlchemy leaves the tables out of conditions in SQLite's RETURNING.
+    asker = sa.text("person.id = turn.person")
+    asked = sa.text(f"message.turn = turn.id AND message.author = '{Author.PERSON}'")
+    beside = {
+        **{name: sa.select(person.c[name]).where(asker) for name in ("name", "time_zone")},
+        "question": sa.select(message.c.id).where(asked),
+        **{name: sa.select(message.c[name]).where(asked) for name in _QUESTION},
+    }
+    columns = (turn.c[name] for name in row_mapping.CLAIMED)
+    return [*columns, *(found.scalar_subquery().label(name) for name, found in beside.items())]
 
 
 @cache
 def claim_query() -> sa.Select[*tuple[Any, ...]]:
-    """A turn with its question and its person."""
-    question = message.c.id.label("question")
-    columns = (turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION))
-    joined = turn.join(person, person.c.id == turn.c.person).join(
-        message, sa.and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
-    )
-    return sa.select(*columns).select_from(joined).where(turn.c.id == sa.bindparam("chosen"))
+    return sa.select(*_claimed()).where(turn.c.id == sa.bindparam("chosen"))
+
+
+@cache
+def _take() -> sa.UpdateBase:
+    """Take the chosen turn and return its claim, of the moment after it was chosen and locked: it may just have been
+    amended, so this is no part of the query that chooses.
+    """
+    taken = sa.update(turn).where(turn.c.id == sa.bindparam("chosen"))
+    values = {
+        "state": RUNNING,
+        "epoch": turn.c.epoch + 1,
+        "attempts": turn.c.attempts + 1,
+        "began": sa.func.coalesce(turn.c.began, sa.bindparam("now", type_=UtcDateTime)),
+    }
+    return taken.values(values).returning(*_claimed())
 
 
 def current_load(connection: sa.Connection) -> Load:

@@ -151,6 +151,15 @@ class DatabaseInMemory:
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return self.now(work, *args, **options)
 
+    async def write_in_order(
+        self,
+        name: str,  # noqa: ARG002 -- there is one writer
+        work: Callable[Concatenate[Connection, P], T],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> T:
+        return self.now(work, *args, **options)
+
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return self.now(work, *args, **options)
 
