@@ -4,7 +4,9 @@ question costs.
 slack_first_text_ms    from sending a mention's event to the first text of its answer at Slack; the median of several
                        mentions in different threads, after one that is not counted
 discord_first_text_ms  the same on Discord; it includes the start of the answer's thread
-rss_mb                 resident memory of `cogency run`, connected to both and idle, in MB of 1,000,000 bytes
+rss_mb                 resident memory of `cogency run`, connected to both and idle, in MB of 1,000,000 bytes; its start
+                       created the database, for which it loaded Alembic
+restarted_rss_mb       the same where the database exists
 cpu_ms_per_question, …_postgresql  processor time of the bot for a question (`benchmarks.question_cost`); on PostgreSQL
                        server_cpu_ms_per_question_postgresql is that of the server
 statements_per_question, …_postgresql  statements of SQL for a question, without those that begin and end transactions
@@ -22,7 +24,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,19 +51,33 @@ class Measured:
 async def measured(command: Sequence[str], rounds: int) -> Measured:
     """Run one process."""
     with tempfile.TemporaryDirectory() as name:
-        async with town() as servers:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, *command, cwd=name, env=servers.environment(Path(name)), stderr=subprocess.DEVNULL
-            )
-            try:
-                await until(servers.connected, START_S)
-                await asyncio.sleep(IDLE_S)
-                rss = rss_mb(process.pid)
-                slack, discord = await _first_texts(servers, rounds)
-            finally:
-                process.kill()
-                await process.wait()
+        async with town() as servers, _idle(command, servers, Path(name)) as process:
+            rss = rss_mb(process.pid)
+            slack, discord = await _first_texts(servers, rounds)
     return Measured(statistics.median(slack), statistics.median(discord), rss)
+
+
+async def restarted_rss_mb(command: Sequence[str]) -> float:
+    rss = 0.0
+    with tempfile.TemporaryDirectory() as name:
+        for _ in range(2):
+            async with town() as servers, _idle(command, servers, Path(name)) as process:
+                rss = rss_mb(process.pid)
+    return rss
+
+
+@asynccontextmanager
+async def _idle(command: Sequence[str], servers: Town, folder: Path) -> AsyncGenerator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *command, cwd=folder, env=servers.environment(folder), stderr=subprocess.DEVNULL
+    )
+    try:
+        await until(servers.connected, START_S)
+        await asyncio.sleep(IDLE_S)
+        yield process
+    finally:
+        process.kill()
+        await process.wait()
 
 
 async def _first_texts(servers: Town, rounds: int) -> tuple[list[float], list[float]]:
@@ -93,7 +110,7 @@ def main() -> None:
     rounds = 5 if options.quick else ROUNDS
     ours = asyncio.run(measured(BOT, rounds))
     least = asyncio.run(measured(MINIMAL, rounds))
-    imports_mb = imports_rss_mb()
+    restarted_mb, imports_mb = asyncio.run(restarted_rss_mb(BOT)), imports_rss_mb()
     metrics, baseline = costs(quick=options.quick)
     print_report(
         "first_text",
@@ -101,6 +118,7 @@ def main() -> None:
             "slack_first_text_ms": ours.slack_ms,
             "discord_first_text_ms": ours.discord_ms,
             "rss_mb": ours.rss_mb,
+            "restarted_rss_mb": restarted_mb,
             **metrics,
         },
         {

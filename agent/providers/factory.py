@@ -1,6 +1,11 @@
-"""Opens a provider for each kind of service, with its dialect and transport."""
+"""Opens a provider for each kind of service, with its dialect and transport.
+
+The modules of a protocol are loaded when a model of it is opened: with all of them, a process would load what it never
+speaks, and a library for WebSockets. Chat Completions is what most services speak, and what others fall back to.
+"""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from agent.model_names import model_behind
 from agent.providers.catalog import Endpoint, Mode, ToolsForm, is_small, reasons
@@ -8,15 +13,12 @@ from agent.providers.credentials import Key
 from agent.providers.dialect import Dialect, FallbackDialect
 from agent.providers.key_pool import KeyPoolProvider, KeyRing, OpenedProvider
 from agent.providers.replay import ProviderWorld, ReplayProvider, ServedModel
-from agent.providers.socket_session import SocketLimits, SocketProvider
 from agent.providers.wire_chat import SMALL_MODELS_SAMPLING, SMALL_REASONERS_SAMPLING, ChatDialect
-from agent.providers.wire_converse import ConverseDialect
-from agent.providers.wire_gemini import GeminiDialect
-from agent.providers.wire_interactions import InteractionsProvider
-from agent.providers.wire_live import LiveDialect, can_write
-from agent.providers.wire_messages import MessagesDialect
-from agent.providers.wire_realtime import RealtimeDialect
-from agent.providers.wire_responses import ResponsesDialect, ResponsesProvider
+
+if TYPE_CHECKING:
+    from agent.providers.socket_session import SocketLimits, SocketProvider
+    from agent.providers.wire_interactions import InteractionsProvider
+    from agent.providers.wire_responses import ResponsesDialect, ResponsesProvider
 
 
 def open_provider(
@@ -71,6 +73,8 @@ def open_chat(
 
 def open_messages(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> ReplayProvider:
     """A model of Anthropic, or of a server with its Messages API. The base URL ends before "/messages"."""
+    from agent.providers.wire_messages import MessagesDialect
+
     return replaying(endpoint, model, MessagesDialect(model), key, world)
 
 
@@ -78,14 +82,19 @@ def open_converse(
     endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, form: ToolsForm = ToolsForm.TEXT
 ) -> ReplayProvider:
     """A model of Amazon Bedrock, by Converse. The base URL ends before "/model"."""
+    from agent.providers.wire_converse import ConverseDialect
+
     dialect = ConverseDialect.of(model, native=form is ToolsForm.NATIVE)
     return replaying(endpoint, model, dialect, key, world)
 
 
 def open_responses(
-    endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, limits: SocketLimits | None = None
-) -> ResponsesProvider:
+    endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, limits: "SocketLimits | None" = None
+) -> "ResponsesProvider":
     """A model of a service with the Responses API over WebSocket. The base URL ends before "/responses"."""
+    from agent.providers.socket_session import SocketLimits
+    from agent.providers.wire_responses import ResponsesProvider
+
     http = open_responses_http(endpoint, model, key, world)
     dialect = _responses(endpoint, model)
     return ResponsesProvider(ServedModel(endpoint, model, key, world), dialect, http, limits or SocketLimits())
@@ -99,33 +108,47 @@ def open_responses_http(endpoint: Endpoint, model: str, key: Key, world: Provide
 
 def open_gemini(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> ReplayProvider:
     """A model of Gemini, by generateContent. The base URL ends before "/models"."""
+    from agent.providers.wire_gemini import GeminiDialect
+
     return replaying(endpoint, model, GeminiDialect(model), key, world)
 
 
 def open_vertex(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> ReplayProvider:
     """A model of Google or Anthropic at Vertex AI. The base URL ends before "/publishers"."""
-    is_claude = model.startswith("claude")
-    dialect = (
-        MessagesDialect(model, on_vertex=True) if is_claude else GeminiDialect(model, publisher="/publishers/google")
-    )
-    return replaying(endpoint, model, dialect, key, world)
+    if model.startswith("claude"):
+        from agent.providers.wire_messages import MessagesDialect
+
+        return replaying(endpoint, model, MessagesDialect(model, on_vertex=True), key, world)
+    from agent.providers.wire_gemini import GeminiDialect
+
+    return replaying(endpoint, model, GeminiDialect(model, publisher="/publishers/google"), key, world)
 
 
-def open_interactions(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> InteractionsProvider:
+def open_interactions(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld) -> "InteractionsProvider":
     """A model of Gemini, by Interactions, which store each turn while it runs. The base URL ends before "/models"."""
+    from agent.providers.wire_interactions import InteractionsProvider
+
     return InteractionsProvider(ServedModel(endpoint, model, key, world))
 
 
 def open_realtime(
     endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, mode: Mode = Mode.AUTO
-) -> SocketProvider:
+) -> "SocketProvider":
     """A model of OpenAI Realtime, in text. The base URL ends before "/realtime"."""
+    from agent.providers.socket_session import SocketProvider
+    from agent.providers.wire_realtime import RealtimeDialect
+
     served = ServedModel(endpoint, model, key, world)
     return SocketProvider(served, RealtimeDialect(model), resumes=mode is not Mode.REPLAY)
 
 
-def open_live(endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, mode: Mode = Mode.AUTO) -> SocketProvider:
+def open_live(
+    endpoint: Endpoint, model: str, key: Key, world: ProviderWorld, mode: Mode = Mode.AUTO
+) -> "SocketProvider":
     """A model of Gemini Live. The base URL is the root of the service."""
+    from agent.providers.socket_session import SocketProvider
+    from agent.providers.wire_live import LiveDialect, can_write
+
     dialect = LiveDialect(model, spoken=not can_write(model))
     return SocketProvider(ServedModel(endpoint, model, key, world), dialect, resumes=mode is not Mode.REPLAY)
 
@@ -134,7 +157,9 @@ def replaying(endpoint: Endpoint, model: str, dialect: Dialect, key: Key, world:
     return ReplayProvider(ServedModel(endpoint, model, key, world), dialect)
 
 
-def _responses(endpoint: Endpoint, model: str) -> ResponsesDialect:
+def _responses(endpoint: Endpoint, model: str) -> "ResponsesDialect":
+    from agent.providers.wire_responses import ResponsesDialect
+
     return ResponsesDialect(endpoint.name_for(model), endpoint.name, behind=model_behind(endpoint.name, model))
 
 

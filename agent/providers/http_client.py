@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import httpx
 import yarl
 
 from agent.certificates import certificate_problem
 from agent.messages import is_too_deep
 from agent.providers.catalog import is_loopback
 from agent.providers.event_stream import EventStreamDecoder, MalformedStream, message_data
+from agent.providers.httpx_library import httpx
 
 # A transport for httpx on connections of aiohttp, which read a token in a fifth of the time of httpx's own.
 #

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from agent.errors import SettingsError
 from agent.spending import NANO, Money
@@ -28,7 +28,9 @@ from bot.settings.sources import path_beside, secret_in
 from bot.webhooks import texts
 from bot.webhooks.presets import Preset, presets
 from bot.webhooks.signatures import Scheme, fault_of
-from bot.webhooks.templates import HookTemplate, TemplateFailed, compiled
+
+if TYPE_CHECKING:
+    from bot.webhooks.templates import HookTemplate
 
 MAX_HOOKS: Final = 100
 MAX_SECRETS: Final = 2
@@ -84,10 +86,10 @@ class Hook:
     channel: str
     action: Action
     ask: str = ""
-    text: HookTemplate
-    key: HookTemplate
-    closes: HookTemplate
-    delivery: HookTemplate
+    text: "HookTemplate"
+    key: "HookTemplate"
+    closes: "HookTemplate"
+    delivery: "HookTemplate"
     event_header: str = ""
     tools: tuple[str, ...] = ()
     """Patterns of the names of the tools that a question may use; they only read."""
@@ -184,7 +186,7 @@ class _Entry:
             text=self._template("text", preset.text),
             key=self._template("key", preset.key),
             closes=self._template("closes", preset.closes),
-            delivery=compiled(preset.delivery),
+            delivery=self._compiled("delivery", preset.delivery),
             event_header=preset.event_header,
             tools=tools,
             dollars=Money(round(self._number("dollars_per_day", DEFAULT_DOLLARS, 0.01, 100_000) * NANO)),
@@ -223,10 +225,15 @@ class _Entry:
                 self.fail(texts.KEY_FAULT.format(where=where, fault=fault, name=self.name))
         return tuple(map(Secret, secrets))
 
-    def _template(self, key: str, preset: str) -> HookTemplate:
+    def _template(self, key: str, preset: str) -> "HookTemplate":
         value = self.content.get(key, preset)
         if not isinstance(value, str):
             self.fail(texts.NO_STRING.format(key=key))
+        return self._compiled(key, value)
+
+    def _compiled(self, key: str, value: str) -> "HookTemplate":
+        from bot.webhooks.templates import TemplateFailed, compiled  # noqa: PLC0415 -- Jinja is loaded for hooks alone
+
         try:
             return compiled(value)
         except TemplateFailed as error:

@@ -16,7 +16,6 @@ from agent.messages import Json, is_too_deep
 from bot.webhooks import texts
 from bot.webhooks.config import Hook
 from bot.webhooks.signatures import Headers, Refusal, Scheme, Verified, body_digest, verify
-from bot.webhooks.templates import TemplateFailed, trimmed
 
 NEAR: Final = timedelta(minutes=10)  # In which senders repeat a delivery that they take for lost
 RELEVANT_HEADER: Final = 200  # Characters of the kind of an event
@@ -65,6 +64,8 @@ IdsOf: TypeAlias = Callable[[str], Sequence[str]]
 
 def read(hook: Hook, headers: Headers, body: bytes, now: datetime) -> Reading:
     """Check and read a delivery to this hook."""
+    from bot.webhooks.templates import TemplateFailed  # noqa: PLC0415 -- loaded with the file of hooks, if there is one
+
     verified = verify(hook.scheme, hook.revealed, headers, body, now)
     if isinstance(verified, Refusal):
         return Refused(401, verified.value, texts.TOLD_SIGNATURE, is_old=verified is Refusal.OLD)
@@ -95,6 +96,8 @@ def payload_of(body: bytes) -> Json:
 
 def event_of(hook: Hook, payload: Json, event: str, ids_of: IdsOf) -> Event | Ignored:
     """Read a genuine payload. Raises TemplateFailed."""
+    from bot.webhooks.templates import trimmed  # noqa: PLC0415 -- as above
+
     fields = {"payload": trimmed(payload), "event": event}
     text = hook.text.render(fields)
     ids = tuple(ids_of(hook.delivery.render(fields)))

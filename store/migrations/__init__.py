@@ -30,6 +30,7 @@ from sqlalchemy.exc import DBAPIError
 
 from agent import texts
 from agent.errors import StoreError
+from agent.lean_imports import not_installed
 from store.databases.database import LOCK_SPACE, Database
 from store.schema import meta
 
@@ -100,8 +101,9 @@ def version(connection: Connection) -> str | None:
 
 
 def migrate(connection: Connection, where: str, migrations: Migrations) -> None:
-    from alembic import command  # noqa: PLC0415 -- importing it takes longer than the rest of the store's start
-    from alembic.util import CommandError  # noqa: PLC0415  (as above)
+    with not_installed("mako.ext.pygmentplugin"):  # Mako's colors, for which it loads all of Pygments
+        from alembic import command  # noqa: PLC0415 -- importing it takes longer than the rest of the store's start
+        from alembic.util import CommandError  # noqa: PLC0415  (as above)
 
     try:
         command.upgrade(_alembic(connection, migrations), "head")

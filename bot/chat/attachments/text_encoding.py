@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import chardet
 import regex
 
 _MARKS: Final = (
@@ -233,6 +232,8 @@ def _telling_lines(data: bytes) -> bytes:
 
 def _guesses(sample: bytes) -> Iterator[_Guess]:
     seen = set[str]()
+    import chardet  # noqa: PLC0415 -- its models are large, and few files need a guess
+
     for found in chardet.detect_all(sample, ignore_threshold=True):
         encoding = _codec_name(found["encoding"] or "")
         encoding = _LARGER.get(encoding, encoding)

@@ -18,13 +18,14 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn, TypeAlias
-
-import yaml
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from agent.errors import ToolError
 from agent.messages import Json, is_too_deep
 from agent.tools.skill import INSTRUCTIONS, MAX_FILES_NAMED, MAX_SKILLS, Skill
+
+if TYPE_CHECKING:
+    import yaml
 
 MAX_PATH_CHARS: Final = 400
 MAX_NAMES: Final = 12  # Of a path within a plug-in: the format needs four, and its guide for skills asks for fewer
@@ -329,7 +330,7 @@ def parse_skill(text: str, file: str, folder_name: str) -> SkillHead:
     if first.rstrip() != "---":
         raise PluginFault(file, "must begin with a line of three hyphens, followed by its name and description", 1)
     head, body = _split_head(rest, file)
-    fields = dict[str, tuple[yaml.Node, int]]()
+    fields: dict[str, tuple[yaml.Node, int]] = {}
     for key, value, line in _fields(head, file):
         if key in fields:
             raise PluginFault(file, f"has {key[:40]!r} twice", line)
@@ -367,8 +368,10 @@ def _split_head(rest: str, file: str) -> tuple[str, str]:
     raise PluginFault(file, "has no second line of three hyphens after its name and description", 1)
 
 
-def _fields(head: str, file: str) -> Iterator[tuple[str, yaml.Node, int]]:
+def _fields(head: str, file: str) -> "Iterator[tuple[str, yaml.Node, int]]":
     """Yield each field with its line in the file."""
+    import yaml  # noqa: PLC0415 -- a bot without plug-ins does not load it
+
     depth, line = 0, 2
     try:
         for event in yaml.parse(head, yaml.SafeLoader):  # event by event, so that size and depth are bounded
@@ -401,7 +404,9 @@ def _fields(head: str, file: str) -> Iterator[tuple[str, yaml.Node, int]]:
         yield str(key.value), value, line
 
 
-def _text(fields: dict[str, tuple[yaml.Node, int]], key: str, limit: int, file: str) -> str:
+def _text(fields: "Mapping[str, tuple[yaml.Node, int]]", key: str, limit: int, file: str) -> str:
+    import yaml  # noqa: PLC0415 -- as above
+
     if key not in fields:
         raise PluginFault(file, f"has no {key}", 1)
     node, line = fields[key]
