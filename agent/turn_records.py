@@ -68,6 +68,8 @@ class Claiming:
     waits: bool = False
     """Whether the asker waits in this process: until the lease expires (see `hold_place`), no other process takes their
     question over."""
+    settled: bool = False
+    """Only while the database's timeline is settled (`agent.ports.recent_writes`)."""
 
 
 @dataclass(frozen=True, slots=True)

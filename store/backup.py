@@ -34,6 +34,7 @@ from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.machine import sqlite_path
 from agent.memory.forgetting_plans import CONNECTED
+from store import timelines
 from store.api_tokens import api_token
 from store.databases.database import is_postgresql, migrating
 from store.databases.sqlite import BLOCK_BYTES, store_error
@@ -475,7 +476,8 @@ def _copy_rows(source: Connection, target: Connection, tell: ReportProgress) -> 
 
 def _rows_of(table: Table) -> Select[Any]:
     """A query for the table's rows, without the progress of derived data, which is the engine's own."""
-    return select(table).where(meta.c.name.not_in([item.name for item in DERIVED])) if table is meta else select(table)
+    of_this_database = [*timelines.KEYS, *(item.name for item in DERIVED)]
+    return select(table).where(meta.c.name.not_in(of_this_database)) if table is meta else select(table)
 
 
 def _batches(connection: Connection, table: Table) -> Iterable[list[dict[str, Any]]]:

@@ -84,7 +84,7 @@ from store.operator_sessions import SqlOperatorSessions
 from store.outbox import SqlOutbox
 from store.place_keys import SqlPlaceKeys
 from store.preferences import SqlPreferences
-from store.recent_writes import SqlRecentWrites, WriteMemory
+from store.recent_writes import SqlRecentWrites
 from store.replies import SqlReplies
 from store.saved_files import SqlSavedFiles
 from store.schedule_store import SqlSchedules
@@ -103,6 +103,7 @@ from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
 from store.turns.open_questions import SqlOpenQuestions
 from store.turns.posts import SqlActs
+from store.turns.write_memory import WriteMemory
 from store.turns.written import SqlWrittenTurns
 from store.unanswered import SqlUnanswered
 from store.webhook_events import SqlWebhookEvents

@@ -193,8 +193,8 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"up to {hnsw.BUILD_MB[1] / 1_024:g} GB of the server's memory",
         f"more than about {replica.CHECKS * replica.CHECK_S * 1_000:g} ms behind",
         f"needs more than {words(replica.SEARCH_S)} seconds",
-        f"Every {words(lost.LOOK_S)} seconds, each process",
-        f"After {lost.SETTLE_S:g} seconds, in which the other processes",
+        f"about {lost.SETTLE_S:g} seconds if a process does not respond",
+        f"After {lost.SETTLE_S:g} seconds, the bot reads the platforms' histories",
     ),
     "troubleshooting": (f"[up to {words(postgresql.POOL + postgresql.POOL_ASIDE + 1)}](",),
     "memory": (

@@ -314,6 +314,7 @@ def build_host(
             approvers=connections.approvers,
             forums=connections.forums,
             histories=connections.histories,
+            others=lambda: None if replicas is None else replicas.others,
             files_now=connections.files_now,
             deletions=connections.deletions,
             sources=connections.sources,

@@ -107,6 +107,8 @@ class PlatformAccess:
     """Act on platforms for the people who ask there."""
     histories: Mapping[str, ReadHistory] = field(default_factory=dict[str, ReadHistory])
     """Take in what the database is missing of a platform's messages."""
+    others: Callable[[], int | None] = lambda: None
+    """Returns how many other processes serve platforms on the same database; None if that is unknown."""
     sources: Callable[[], Collection[str]] = tuple
     """Returns the sources that are connected."""
     own_surfaces: MutableMapping[str, Callable[[Incoming], Surface]] = field(

@@ -27,8 +27,9 @@ class ModelMenu:
 
 
 class ReadHistory(Protocol):
-    async def __call__(self, since: datetime) -> None:
-        """Take in from a platform's history what was written since then and is not in the database.
+    async def __call__(self, since: datetime) -> bool:
+        """Take in from a platform's history what was written since then and is not in the database. Return False if the
+        platform is not connected.
 
         It may go on after this returns.
         """

@@ -65,6 +65,11 @@ class Replicas:
             self._others = await self.rates.others(self.owner, self.clock.now(), PRESENCE)
 
     @property
+    def others(self) -> int:
+        """How many other processes there were at the last look."""
+        return self._others
+
+    @property
     def is_alone(self) -> bool:
         return self._others == 0 or self.is_cut_off
 

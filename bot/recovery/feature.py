@@ -6,5 +6,6 @@ from bot.recovery.service import LostWritesService
 
 
 def feature(core: Core) -> Feature:
-    service = LostWritesService(core.store.recent_writes, core.clock, core.platforms.histories)
+    platforms = core.platforms
+    service = LostWritesService(core.store.recent_writes, core.clock, platforms.histories, platforms.others)
     return Feature(name="recovery", serving=service.serving)

@@ -71,7 +71,6 @@ from store.job_queue import job
 from store.memory import fact_store, learning_marks
 from store.memory_tables import fact, profile_entry
 from store.message_tables import conversation, message
-from store.recent_writes import StoredForgetting, WriteMemory
 from store.schedule_table import schedule
 from store.schema import metadata
 from store.search import index, passages, word_matching
@@ -80,6 +79,7 @@ from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_w
 from store.tool_calls import drop_arguments, tool_call
 from store.turn_tables import RUNNING, WAITING, action_record, turn, workspace
 from store.turns.consents import consent
+from store.turns.write_memory import StoredForgetting, WriteMemory
 from store.working_sets import working_item
 
 # The search for proof after forgetting: for whole texts in rows and index, for pieces of them in the files.

@@ -47,12 +47,11 @@ from store.budget_tables import budget_pause
 from store.channels import in_channel
 from store.databases.database import Database, SqlStore, in_order, reads, reads_few, reads_one, row_id, writes
 from store.erased_ids import ErasedIds
-from store.json_columns import NamedInProgress, progress_calls
+from store.json_columns import NamedInProgress, progress_calls, read_pages
 from store.json_lists import ids_in_parameter
 from store.memory import fact_store, learning_marks, participants, profiles
 from store.memory_tables import fact
 from store.message_tables import conversation, message, participant, person
-from store.recent_writes import WriteMemory
 from store.replies import page
 from store.search import index, passages
 from store.search.passages import document
@@ -68,6 +67,7 @@ from store.turns.drawn_from import sources_by_ids, sources_by_words
 from store.turns.narrowing import restrict_place
 from store.turns.open_questions import open_question
 from store.turns.turn_queue import claim_turn
+from store.turns.write_memory import WriteMemory
 
 # The workspace of a running task, in a row of its own (seed 001).
 #
@@ -95,10 +95,12 @@ _NEW_MESSAGE: Final = sa.insert(message)
 _NEW_PAGE: Final = sa.insert(page)
 _NEW_ACTIONS: Final = sa.insert(action_record)
 _DROP_WORKSPACE: Final = sa.delete(workspace).where(workspace.c.task_id == sa.bindparam("task"))
-# By its event, too: a failover that lost the turn may have given its number to another one.
+# By its event and its owner, too: a failover that lost the turn may have given its number to another one, and one that
+# lost the claim may have given its epoch to another worker.
 _HELD: Final = sa.update(turn).where(
     turn.c.id == sa.bindparam("held"),
     turn.c.epoch == sa.bindparam("held_epoch"),
+    turn.c.owner == sa.bindparam("held_owner"),
     turn.c.event_id == sa.bindparam("held_event"),
     turn.c.state == RUNNING,
 )
@@ -442,7 +444,6 @@ class ChannelLabels:
 
 class SqlLedger(SqlStore):
     restrict_place = writes(restrict_place)
-    claim = writes(claim_turn)
     renew = writes(renew)
     discount = writes(discount)
     release = writes(release)
@@ -474,13 +475,28 @@ class SqlLedger(SqlStore):
         narrowing = self._labels.may_have_changed(incoming)
         indexed = await index.indexed(self.database, incoming.text)
         answered = self._memory is not None and self._memory.has_answered(incoming)
+        claiming = None if claiming is None else self._settled(claiming)
         arguments = incoming, indexed, self._erased_ids, state, terms, claiming, narrowing, None, answered
         accepted = await self.database.write_in_order(incoming.conversation, accept, *arguments)
+        self._note_claim(accepted.claim, claiming)
         if not accepted.duplicate:
             self._labels.keep(incoming)
             if self._memory is not None:
                 self._memory.note_message(accepted.turn, incoming, answered=False)
         return accepted
+
+    async def claim(self, claiming: Claiming) -> Claim | None:
+        claim = await self.database.write(claim_turn, self._settled(claiming))
+        self._note_claim(claim, claiming)
+        return claim
+
+    def _settled(self, claiming: Claiming) -> Claiming:
+        asks = self._memory is not None and self._memory.asks_for_settled
+        return replace(claiming, settled=True) if asks else claiming
+
+    def _note_claim(self, claim: Claim | None, claiming: Claiming | None) -> None:
+        if self._memory is not None and claim is not None and claiming is not None:
+            self._memory.note_claim(claim, claiming.now)
 
     async def record_context_message(self, incoming: Incoming) -> Accepted:
         """Store the message without a turn to run. For one that was forgotten: `Accepted(0, duplicate=True)`."""
@@ -495,14 +511,20 @@ class SqlLedger(SqlStore):
         calls: Sequence[ModelCall] = (),
     ) -> None:
         """Store progress or pages. Progress that quotes a message forgotten meanwhile is not: the turn restarts."""
+        if self._memory is not None and reply_ref is not None:
+            self._memory.note_pages(claim, read_pages(reply_ref))
         if not await self.database.write(save, claim, progress=progress, reply_ref=reply_ref, calls=calls):
             raise LeaseLost(f"Turn {claim.turn} starts again because something that it quotes was forgotten.")
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         reply = await index.indexed(self.database, closing.reply)
-        if self._memory is not None:  # before it is stored: the reply is shown, even if its turn is gone
-            self._memory.note_message(claim.turn, claim.incoming, answered=True)
-        return await self.database.write_in_order(claim.incoming.conversation, finish, claim, closing, reply, now)
+        arguments = finish, claim, closing, reply, now
+        if self._memory is None:
+            return await self.database.write_in_order(claim.incoming.conversation, *arguments)
+        self._memory.note_shown(claim, closing)
+        others_wait = await self.database.write_in_order(claim.incoming.conversation, *arguments)
+        self._memory.note_ended(claim, closing)
+        return others_wait
 
     async def set_text(self, claim: Claim, text: str, *, before: str | None = None) -> None:
         await self.database.write(set_text_of_claimed, claim, await index.indexed(self.database, text), before)
@@ -539,7 +561,7 @@ def _audience(incoming: Incoming) -> str:
 
 def _write(connection: sa.Connection, claim: Claim, values: Mapping[str, object], writing: sa.Update = _HELD) -> None:
     held = {"held": claim.turn, "held_epoch": claim.epoch, "held_event": claim.incoming.event_id}
-    if connection.execute(writing, {**values, **held}).rowcount != 1:
+    if connection.execute(writing, {**values, **held, "held_owner": claim.owner}).rowcount != 1:
         raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
 
 

@@ -37,6 +37,7 @@ from agent.turn_records import Claim, Claiming, Load, lease_length
 from store import row_mapping
 from store.databases.database import StorableText, UtcDateTime, is_postgresql
 from store.message_tables import message, person
+from store.timelines import IS_SETTLED
 from store.turn_tables import RUNNING, WAITING, turn
 from store.turns import earlier_ids
 
@@ -48,15 +49,15 @@ def next_turn(
     sources: frozenset[str] | None,
     *,
     works: bool = True,
+    settled: bool = False,
 ) -> int | None:
     """The id of the turn to claim, locked against other workers until the transaction ends; None if there is none.
 
     `per_person`: limit of one person's running turns (None: no limit). `sources`: only turns from these (None: all).
-    `works`: whether the turn may be long work.
+    `works`: whether the turn may be long work. `settled`: none while the database's timeline is not settled.
     """
-    statement = _next_turn(
-        limited=per_person is not None, ours=sources is not None, works=works, shared=is_postgresql(connection)
-    )
+    limited, ours, shared = per_person is not None, sources is not None, is_postgresql(connection)
+    statement = _next_turn(limited=limited, ours=ours, works=works, shared=shared, settled=settled and shared)
     values: dict[str, object] = {"now": now}
     if per_person is not None:
         values["per_person"] = per_person
@@ -89,7 +90,7 @@ WITH RECURSIVE team_waiting (id, source, team) AS (
 
 
 @cache
-def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool) -> sa.TextClause:
+def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool, settled: bool) -> sa.TextClause:
     """The statement, built once for each combination of arguments: building it takes longer than running it."""
     lock = "FOR UPDATE OF {0} SKIP LOCKED" if shared else ""  # SQLite has one writer and no such clause
     source = "{0}.source IN :sources" if ours else "1 = 1"
@@ -134,7 +135,7 @@ def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool) -> sa.Te
                 LIMIT 1000000000 OFFSET 0) AS fair
              LIMIT 1000000000 OFFSET 0) AS heads
         ) AS candidates
-        WHERE id IS NOT NULL LIMIT 1
+        WHERE id IS NOT NULL AND {IS_SETTLED if settled else "1 = 1"} LIMIT 1
         """  # noqa: S608 -- of constants
     parameters: list[sa.BindParameter[Any]] = [sa.bindparam("now", type_=UtcDateTime)]
     if ours:
@@ -182,9 +183,8 @@ _QUESTION: Final = ("text", "time", "audience", "permalink")
 
 def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
     owner, now = claiming.owner, claiming.now
-    while (
-        chosen := next_turn(connection, now, claiming.per_person, claiming.sources, works=claiming.works)
-    ) is not None:
+    options = {"works": claiming.works, "settled": claiming.settled}
+    while (chosen := next_turn(connection, now, claiming.per_person, claiming.sources, **options)) is not None:
         try:
             values = {"owner": owner, "lease_until": now + claiming.lease, "now": now}
             row = connection.execute(_take(), {"chosen": chosen, **values}).mappings().one()

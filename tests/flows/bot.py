@@ -50,9 +50,11 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
-def turns_on(store: Store, runner: TurnRunner, surface_for: Callable[[Incoming], Surface]) -> TurnWorker:
+def turns_on(
+    store: Store, runner: TurnRunner, surface_for: Callable[[Incoming], Surface], owner: str = "flow"
+) -> TurnWorker:
     limits = TurnWorkerLimits(sweep_s=0.05, lease=timedelta(minutes=5))  # a busy machine lets nobody take over a turn
-    return TurnWorker(store.ledger, runner, surface_for, store.notifier, runner.clock, owner="flow", limits=limits)
+    return TurnWorker(store.ledger, runner, surface_for, store.notifier, runner.clock, owner=owner, limits=limits)
 
 
 def flow_runner(store: Store, model: Provider, clock: Clock, *sources: ToolSource) -> TurnRunner:
@@ -91,9 +93,9 @@ async def live_host(
 
 @asynccontextmanager
 async def serving_host(
-    store: Store, model: Provider, clock: Clock, footer: FooterStyle = FooterStyle.OFF
+    store: Store, model: Provider, clock: Clock, footer: FooterStyle = FooterStyle.OFF, owner: str = "flow"
 ) -> AsyncGenerator[ServedHost, None]:
-    """The same on a store that is open."""
+    """The same on a store that is open. `owner`: another name for each process on the same database."""
     connections = connections_of(store, clock)
     kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock)
     withheld = WithheldNotice(store.memories, connections.readers, clock)
@@ -105,7 +107,7 @@ async def serving_host(
     ]
     runner = flow_runner(store, model, clock, connections)
     runner = replace(runner, readers=connections.readers, features=TurnFeatures(features))
-    host = host_on(store, turns_on(store, runner, connections.surface_for), connections, clock)
+    host = host_on(store, turns_on(store, runner, connections.surface_for, owner), connections, clock)
     async with host.turns.serving():
         yield host
 

@@ -13,7 +13,10 @@ import pytest
 
 from agent.messages import Message
 from agent.providers.scripted import Answer, ScriptedProvider, Until
+from agent.shown_replies import DELETE_REPLY
 from bot.chat.host import Host
+from bot.chat.jobs import JobLimits, JobWorker
+from bot.forgetting.retention import ReplyDeletion
 from bot.recovery.service import LostWritesService
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import running_discord
@@ -33,9 +36,12 @@ class Asked:
 
     release: asyncio.Event = field(default_factory=asyncio.Event)
     begun: asyncio.Event = field(default_factory=asyncio.Event)
+    finish: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answer(self, messages: Sequence[Message]) -> Answer:
-        reply = next(word for word in ("known", "before", "soon", "late") if word in messages[-1].text)
+        reply = next(word for word in ("known", "before", "soon", "late", "half") if word in messages[-1].text)
+        if reply == "half":
+            return ["You wrote ", Until(self.finish.wait), "half."]
         if reply != "late":
             return [f"You wrote {reply}."]
         self.begun.set()
@@ -43,13 +49,24 @@ class Asked:
 
 
 @asynccontextmanager
-async def serving(url: str, asked: Asked, clock: FastClock) -> AsyncGenerator[Host]:
-    async with (
-        opened(url) as store,
-        serving_host(store, ScriptedProvider(asked.answer), clock) as host,
-        LostWritesService(store.recent_writes, clock, host.platforms.histories).serving(),
-    ):
-        yield host
+async def serving(
+    url: str, asked: Asked, clock: FastClock, owner: str = "flow", others: int = 0
+) -> AsyncGenerator[Host]:
+    async with opened(url) as store:
+        service = LostWritesService(store.recent_writes, clock, {}, lambda: others)
+        async with (
+            service.serving(),
+            serving_host(store, ScriptedProvider(asked.answer), clock, owner=owner) as host,
+            JobWorker(
+                store.jobs,
+                {DELETE_REPLY: ReplyDeletion(clock, host.platforms.deletions).delete},
+                clock,
+                owner,
+                JobLimits(sweep_s=1.0),
+            ).serving(),
+        ):
+            service.histories = host.platforms.histories
+            yield host
 
 
 @pytest.mark.timeout(400)
@@ -85,6 +102,40 @@ async def test_on_slack_lost_questions_are_answered_and_answered_ones_not_again(
         await slack.until(lambda: shown(anns)[2:] == ["You wrote before."])
         await slack.until(lambda: shown(bens) == ["You wrote late."])
         assert shown(anns) == ["You wrote known.", "You wrote soon.", "You wrote before."]
+
+
+@pytest.mark.timeout(400)
+async def test_of_two_processes_neither_answers_again_what_one_has_answered_and_half_of_an_answer_does_not_stay(
+    postgres: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "bot")
+    clock, asked = FastClock(), Asked()
+    async with (
+        postgres.migrated() as url,
+        FakeSlack(clock) as slack,
+        serving(url, asked, clock, "one", others=1) as one,
+        serving(url, asked, clock, "another", others=1) as another,
+        running_discord(clock) as fake,
+        discord_bot.serving(fake, one),
+        slack_bot.serving(slack, one),
+        slack_bot.serving(slack, another),
+    ):
+        ann, channel = slack.state.user("ann"), slack.state.channel("ann", "im")
+        await fake.write(BO, "late")
+        await asyncio.wait_for(asked.begun.wait(), 60)
+        await postgres.keep_replica(url)
+        asked.release.set()
+        await fake.until(lambda: fake.world.shown(DM_OF[BO]) == ["You wrote late."])
+        await slack.say(ann, channel, "half")
+        await slack.until(lambda: slack.state.answers(channel))
+        [half] = slack.state.answers(channel)
+        await postgres.fail_over(url)
+        await fake.write(BO, "before")
+        await fake.until(lambda: fake.world.shown(DM_OF[BO])[1:] == ["You wrote before."])
+        await slack.until(lambda: half.ts not in [each.ts for each in slack.state.answers(channel)])
+        asked.finish.set()
+        await slack.until(lambda: [each.text for each in slack.state.answers(channel)] == ["You wrote half."])
+        assert fake.world.shown(DM_OF[BO]) == ["You wrote late.", "You wrote before."]
 
 
 @pytest.mark.timeout(400)

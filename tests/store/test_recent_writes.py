@@ -17,7 +17,7 @@ from agent.ports.recent_writes import LostWrites
 from agent.turn_records import Closing
 from store.engine import Store, open_store
 from store.forget_again import with_forgetting_log
-from store.recent_writes import StoredForgetting, WriteMemory
+from store.turns.write_memory import StoredForgetting, WriteMemory
 from tests.contracts.steps import answered, claimed
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
@@ -75,7 +75,7 @@ async def test_a_lost_message_is_noticed_although_an_earlier_one_was_answered_la
         await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "The red one."), START)
         assert await store.recent_writes.lost() is None
         await postgres.fail_over(url)
-        assert await store.recent_writes.lost() == LostWrites(lost.time, messages=1, forgettings=0)
+        assert await store.recent_writes.lost() == LostWrites(START, messages=1, forgettings=0, turns=1)
 
 
 async def test_a_turn_that_a_failover_lost_is_not_continued_under_the_same_number(postgres: PostgresServer) -> None:

@@ -82,14 +82,17 @@ class Shards:
         self._sum_up()
         await self._listening.note()
 
-    async def read_again(self, since: datetime) -> None:
-        """Read the history of this process's shards from that time on: what was taken in may no longer be stored."""
+    async def read_again(self, since: datetime) -> bool:
+        """Read the history of this process's shards from that time on, unless one of them is not connected: what was
+        taken in may no longer be stored.
+        """
+        if not all(record.connected for record in self._records.values()):
+            return False
         for shard, record in [*self._records.items()]:
-            is_connected = record.connected
             record.began(since)
-            record.connected = is_connected
             self._sum_up()
             await self.ready(shard)
+        return True
 
     async def resumed(self, shard: int) -> None:
         self._telemetry.record(ConnectionOpened(SOURCE, shard))
@@ -244,8 +247,8 @@ class DiscordClient(BoundedClient):
         """Return the record of what a shard may have missed."""
         return self._shards.of(shard)
 
-    async def read_again(self, since: datetime) -> None:
-        await self._shards.read_again(since)
+    async def read_again(self, since: datetime) -> bool:
+        return await self._shards.read_again(since)
 
     def _connections(self) -> int:
         return self.shard_count or 1

@@ -92,12 +92,15 @@ class SlackMissed:
         if not self.watermark.behind:
             self._begin(max(since - bounds.overlap, now - bounds.age))
 
-    async def read_again(self, since: datetime) -> None:
-        """Catch up from that time on: what was taken in since then may no longer be stored."""
+    async def read_again(self, since: datetime) -> bool:
+        """Catch up from that time on, unless no connection is open: what was taken in may no longer be stored."""
+        if not self.watermark.connected:
+            return False
         if self._catching_up is not None:
             await asyncio.wait({self._catching_up})
         self.intake.stored.clear()
         self.gap(since)
+        return True
 
     def _begin(self, since: datetime | None) -> None:
         self.watermark.behind = True

@@ -1,34 +1,51 @@
-"""What the database lost is repaired first, and read again from the platforms once all processes have done that."""
+"""The database is repaired at once, turns wait for all processes, and platforms are read again after a while."""
 
-import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.errors import StoreUnavailable
 from agent.ports.recent_writes import LostWrites
-from bot.recovery.service import LOOK_S, SETTLE_S, LostWritesService
+from bot.recovery.service import AGE, LOOK_S, SETTLE_S, WAIT_S, LostWritesService
 from tests.fakes.clock import NOON, FakeClock
 
 SINCE = NOON - timedelta(minutes=1)
 EARLIER = NOON - timedelta(minutes=2)
+READ = LOOK_S * (SETTLE_S // LOOK_S + 1)  # The first look that is SETTLE_S after the one at the start
 
 
 @dataclass
 class Writes:
-    """The port RecentWrites, which loses what a test says; `away`: how many calls fail."""
+    """The port RecentWrites, which loses what a test says, and then is on a new timeline; `away`: how many calls fail.
+    `repaired_by`: how many other processes have repaired.
+    """
 
     clock: FakeClock
     losing: list[LostWrites] = field(default_factory=list[LostWrites])
     away: int = 0
     broken: int = 0
     unread: int = 0
+    unsettled: bool = False
+    repaired_by: int = 0
+    connected: bool = True
+    settled_others: list[int | None] = field(default_factory=list[int | None])
     steps: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
 
-    async def lost(self) -> LostWrites | None:
+    async def is_settled(self) -> bool:
         if self.away:
             self.away -= 1
             raise StoreUnavailable("The database is away.")
+        return not self.unsettled
+
+    async def settle(self, others: int | None, *, waits: bool) -> bool:
+        assert not self.losing
+        self.settled_others.append(others)
+        self.unsettled = waits and (others is None or self.repaired_by < others)
+        if not self.unsettled:
+            self._step("settled")
+        return not self.unsettled
+
+    async def lost(self, *, thorough: bool = False) -> LostWrites | None:
+        assert thorough or not self.unsettled
         if self.broken:
             self.broken -= 1
             raise ValueError("unexpected")
@@ -36,18 +53,34 @@ class Writes:
 
     async def repair(self, now: datetime) -> None:
         assert now == self.clock.now()
-        self.steps.append((f"repaired {self.losing.pop(0).since:%H:%M}", self.clock.monotonic()))
+        self._step(f"repaired {self.losing.pop(0).since:%H:%M}")
 
-    async def read(self, since: datetime) -> None:
+    async def delete_unfinished(self, now: datetime) -> int:
+        assert now == self.clock.now()
+        return 0
+
+    async def read(self, since: datetime) -> bool:
         if self.unread:
             self.unread -= 1
             raise StoreUnavailable("The database is away.")
-        self.steps.append((f"read {since:%H:%M}", self.clock.monotonic()))
+        self._step(f"read {since:%H:%M}")
+        return True
+
+    async def read_other(self, since: datetime) -> bool:
+        if self.connected:
+            self._step(f"read another {since:%H:%M}")
+        return self.connected
+
+    def _step(self, what: str) -> None:
+        self.steps.append((what, self.clock.monotonic()))
+
+
+def service_of(writes: Writes, others: int | None = 1) -> LostWritesService:
+    return LostWritesService(writes, writes.clock, {"slack": writes.read}, lambda: others)
 
 
 async def served(writes: Writes, seconds: float) -> list[tuple[str, float]]:
-    service = LostWritesService(writes, writes.clock, {"slack": writes.read})
-    async with service.serving():
+    async with service_of(writes).serving():
         await writes.clock.advance(seconds)
     return writes.steps
 
@@ -58,45 +91,85 @@ async def test_nothing_is_read_while_nothing_is_lost() -> None:
 
 async def test_histories_are_read_once_after_other_processes_have_repaired_too() -> None:
     writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 3, 1)])
-    assert await served(writes, 20 * LOOK_S) == [("repaired 11:59", LOOK_S), ("read 11:59", LOOK_S + SETTLE_S)]
+    assert await served(writes, 20 * LOOK_S) == [("repaired 11:59", 0), ("read 11:59", READ)]
 
 
 async def test_an_unexpected_error_does_not_end_the_looking() -> None:
     writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 3, 1)], away=1, broken=1)
-    assert await served(writes, 20 * LOOK_S) == [("repaired 11:59", 3 * LOOK_S), ("read 11:59", 3 * LOOK_S + SETTLE_S)]
+    steps = [("repaired 11:59", 2 * LOOK_S), ("read 11:59", 2 * LOOK_S + READ)]
+    assert await served(writes, 20 * LOOK_S) == steps
 
 
 async def test_a_history_that_cannot_be_read_is_read_after_the_next_look() -> None:
     writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 3, 1)], unread=1)
-    read = 2 * (LOOK_S + SETTLE_S)
-    assert await served(writes, 40 * LOOK_S) == [("repaired 11:59", LOOK_S), ("read 11:59", read)]
+    assert await served(writes, 40 * LOOK_S) == [("repaired 11:59", 0), ("read 11:59", READ + LOOK_S)]
 
 
 async def test_histories_are_read_from_the_earliest_loss_that_was_found() -> None:
     writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 3, 1), LostWrites(EARLIER, 1, 0)])
-    read = LOOK_S + SETTLE_S
-    assert await served(writes, 20 * LOOK_S) == [
-        ("repaired 11:59", LOOK_S),
-        ("repaired 11:58", read),
-        ("read 11:58", read),
-    ]
+    repaired = [("repaired 11:59", 0), ("repaired 11:58", LOOK_S)]
+    assert await served(writes, 20 * LOOK_S) == [*repaired, ("read 11:58", READ)]
 
 
-async def test_a_database_that_goes_away_again_delays_the_reading() -> None:
+async def test_a_platform_that_is_not_connected_is_read_when_it_is() -> None:
+    writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 3, 1)], connected=False)
+    histories = {"slack": writes.read, "discord": writes.read_other}
+    async with LostWritesService(writes, writes.clock, histories).serving():
+        await writes.clock.advance(READ)
+        histories["play"] = writes.read_other
+        await writes.clock.advance(10 * LOOK_S)
+        assert writes.steps == [("repaired 11:59", 0), ("read 11:59", READ)]
+        writes.connected = True
+        await writes.clock.advance(10 * LOOK_S)
+    assert writes.steps[2:] == [("read another 11:59", READ + 11 * LOOK_S)] * 2
+
+
+async def test_a_history_is_not_read_for_a_loss_that_is_too_old() -> None:
+    writes = Writes(FakeClock(auto=False), [LostWrites(NOON - AGE, 3, 1)])
+    assert await served(writes, 20 * LOOK_S) == [("repaired 12:00", 0)]
+
+
+async def test_turns_wait_until_other_processes_have_repaired() -> None:
+    writes = Writes(FakeClock(auto=False))
+    async with service_of(writes).serving():
+        await writes.clock.advance(LOOK_S)
+        writes.unsettled, writes.losing = True, [LostWrites(SINCE, 0, 0, turns=1)]
+        await writes.clock.advance(LOOK_S + WAIT_S)
+        assert (writes.steps, writes.settled_others) == ([("repaired 11:59", 2 * LOOK_S)], [1, 1])
+        writes.repaired_by = 1
+        await writes.clock.advance(WAIT_S)
+        assert writes.steps[1:] == [("settled", 2 * LOOK_S + 2 * WAIT_S)]
+
+
+async def test_turns_do_not_wait_for_a_process_that_does_not_come_back() -> None:
+    writes = Writes(FakeClock(auto=False))
+    async with service_of(writes).serving():
+        writes.unsettled = True
+        await writes.clock.advance(2 * READ)
+    assert writes.steps == [("settled", LOOK_S + SETTLE_S)]
+
+
+async def test_turns_do_not_wait_for_what_cannot_be_repaired() -> None:
+    writes = Writes(FakeClock(auto=False), unsettled=True, broken=1_000)
+    async with service_of(writes).serving():
+        await writes.clock.advance(2 * SETTLE_S)
+    assert writes.steps == [("settled", SETTLE_S)]
+
+
+async def test_a_process_that_begins_after_a_failover_does_not_know_the_others() -> None:
+    writes = Writes(FakeClock(auto=False), unsettled=True)
+    async with service_of(writes, others=0).serving():
+        await writes.clock.advance(WAIT_S)
+        assert writes.settled_others == [None, None]
+
+
+async def test_histories_are_not_read_before_all_have_repaired() -> None:
     writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 3, 1)])
-    service = LostWritesService(writes, writes.clock, {"slack": writes.read})
-    looking = asyncio.create_task(service.look())
-    await writes.clock.advance(SETTLE_S / 2)
-    writes.away = 1
-    await writes.clock.advance(SETTLE_S)
-    with suppress(StoreUnavailable):
-        await looking
-    assert [step for step, _ in writes.steps] == ["repaired 11:59"]
-    await served_again(service, writes)
-    assert [step for step, _ in writes.steps] == ["repaired 11:59", "read 11:59"]
-
-
-async def served_again(service: LostWritesService, writes: Writes) -> None:
-    looking = asyncio.create_task(service.look())
-    await writes.clock.advance(SETTLE_S)
-    await looking
+    async with service_of(writes).serving():
+        await writes.clock.advance(SETTLE_S - 1)
+        writes.unsettled = True
+        await writes.clock.advance(SETTLE_S)
+        assert [step for step, _ in writes.steps] == ["repaired 11:59"]
+        writes.repaired_by = 1
+        await writes.clock.advance(2 * LOOK_S)
+    assert [step for step, _ in writes.steps] == ["repaired 11:59", "settled", "read 11:59"]

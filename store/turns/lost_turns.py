@@ -1,0 +1,114 @@
+"""Turns of which a failover brought an earlier state back: what the process that began them still knows about them.
+
+Rules
+  A turn that has ended ends again, without its reply, which is shown.
+  A turn whose reply is shown, and whose claim is lost, ends too: it would run its tools again.
+  Any other turn can be claimed, and continues on the pages that its reply has. Its epoch is as high as before, so that
+  two processes never hold the same claim.
+  Pages of a turn that nobody continues are deleted: they would stay half written.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from agent.events import Outcome
+from agent.shown_replies import DELETE_REPLY, ShownPage
+from store import budget_days, job_queue, model_calls, row_mapping
+from store.budget_tables import budget_pause
+from store.databases.database import in_order
+from store.json_columns import json_text, read_pages
+from store.json_lists import texts_in
+from store.replies import page
+from store.turn_tables import DONE, WAITING, turn, workspace
+from store.turns import approvals
+from store.turns.approval_table import approval
+from store.turns.consents import consent
+from store.turns.open_questions import open_question
+from store.turns.write_memory import BegunTurn, Event
+
+_COLUMNS: Final = (
+    turn.c.id,
+    turn.c.source,
+    turn.c.event_id,
+    turn.c.state,
+    turn.c.owner,
+    turn.c.epoch,
+    turn.c.reply_ref,
+    turn.c.pages,
+)
+
+
+def rows_of(connection: sa.Connection, events: Iterable[Event]) -> dict[Event, sa.Row[Any]]:
+    """Return the turns of these events that exist."""
+    by_source = dict[str, set[str]]()
+    for source, event_id in events:
+        by_source.setdefault(source, set()).add(event_id)
+    found = dict[Event, sa.Row[Any]]()
+    for source, event_ids in by_source.items():
+        there = sa.select(*_COLUMNS).where(turn.c.source == source, turn.c.event_id.in_(texts_in([*event_ids])))
+        found |= {(row.source, row.event_id): row for row in connection.execute(there)}
+    return found
+
+
+def behind(rows: Mapping[Event, sa.Row[Any]], begun: Iterable[BegunTurn]) -> list[BegunTurn]:
+    """Return those that exist in an earlier state than this process left them."""
+    return [one for one in begun if one.event in rows and _is_behind(rows[one.event], one)]
+
+
+def _is_behind(row: sa.Row[Any], begun: BegunTurn) -> bool:
+    if row.state == DONE or begun.ended or row.epoch < begun.epoch:
+        return row.state != DONE
+    has_pages = {*begun.pages} <= {*read_pages(row.reply_ref or "[]")}
+    return row.epoch == begun.epoch and row.owner in {None, begun.owner} and not has_pages
+
+
+def put_right(connection: sa.Connection, begun: BegunTurn, now: datetime) -> None:
+    """Bring one turn to the state in which this process left it, as far as it knows that."""
+    in_order(connection, begun.conversation)
+    row = rows_of(connection, [begun.event]).get(begun.event)
+    if row is None or not _is_behind(row, begun):
+        return
+    is_lost = row.epoch < begun.epoch
+    if begun.ended or (begun.shown and is_lost):
+        _end(connection, row.id, begun, now)
+        return
+    values: dict[str, Any] = {"reply_ref": json_text(begun.pages)} if begun.pages else {}
+    if is_lost:
+        values |= {"state": WAITING, "owner": None, "lease_until": None, "epoch": begun.epoch}
+    connection.execute(sa.update(turn).where(turn.c.id == row.id).values(**values))
+
+
+def _end(connection: sa.Connection, number: int, begun: BegunTurn, now: datetime) -> None:
+    model_calls.settle(connection, turn.c.id == number, now)
+    ended = row_mapping.ended_columns(now, Outcome.ANSWERED) | {"pages": json_text(begun.pages), "run_at": None}
+    connection.execute(sa.update(turn).where(turn.c.id == number).values(**ended))
+    for column in (workspace.c.task_id, consent.c.turn, open_question.c.turn):
+        connection.execute(sa.delete(column.table).where(column == number))
+    budget_days.drop_pauses(connection, budget_pause.c.turn == number)
+    approvals.withdraw(connection, approval.c.turn == number, now)
+    for shown in begun.pages:
+        connection.execute(sa.insert(page).values(turn=number, source=begun.source, page=shown))
+
+
+def delete_pages(
+    connection: sa.Connection, begun: Sequence[BegunTurn], gone: Iterable[Event], now: datetime
+) -> list[BegunTurn]:
+    """Have pages deleted of those turns that are `gone`, or that others continue without them; return these turns."""
+    rows, gone, unfinished = rows_of(connection, [one.event for one in begun]), {*gone}, list[BegunTurn]()
+    for one in begun:
+        row = rows.get(one.event)
+        if one.shown or not one.pages or (row is None and one.event not in gone):
+            continue
+        if row is not None and (row.owner, row.epoch) == (one.owner, one.epoch):
+            continue  # it runs in this process
+        known = () if row is None else (*read_pages(row.reply_ref or "[]"), *read_pages(row.pages))
+        surplus = [shown for shown in one.pages if shown not in known]
+        for shown in surplus:
+            deleted = ShownPage(one.source, one.channel, shown)
+            values = {"payload": deleted.encode(), "run_at": now, "person": "", "conversation": ""}
+            job_queue.schedule(connection, DELETE_REPLY, deleted.key, values)
+        unfinished += [one] if surplus else []
+    return unfinished

@@ -1,0 +1,165 @@
+"""The newest writes of this process, in memory: what it has taken in, begun, answered and forgotten.
+
+Rules
+  Only ids are kept, no words, and only of a database that several processes share: a file has no failover.
+"""
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from heapq import nlargest
+from typing import Final, TypeAlias
+
+from agent.incoming import Incoming
+from agent.memory.forgetting_plans import ForgettingPlan, OneReply
+from agent.turn_records import Claim, Closing
+from store.erased_ids import MARK
+from store.json_columns import read_pages
+
+MESSAGES: Final = 2_000  # More than a process takes in or answers while replication lags
+FORGETTINGS: Final = 100
+NEWEST: Final = 20  # More than are stored at the same moment, so that all may be numbered before the one that stays
+
+Event: TypeAlias = tuple[str, str]
+"""The source and the event id of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class BegunTurn:
+    """A turn that this process has claimed. `shown`: its whole reply is shown. `ended`: its end was stored."""
+
+    source: str
+    event_id: str
+    channel: str
+    conversation: str
+    time: datetime
+    owner: str
+    epoch: int
+    pages: tuple[str, ...] = ()
+    shown: bool = False
+    ended: bool = False
+
+    @property
+    def event(self) -> Event:
+        return self.source, self.event_id
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    turn: int
+    source: str
+    event_id: str
+    channel: str
+    message_id: str
+    conversation: str
+    time: datetime
+    answered: bool
+
+    @property
+    def event(self) -> Event:
+        return self.source, self.event_id
+
+
+@dataclass(frozen=True, slots=True)
+class StoredForgetting:
+    mark: str
+    plan: ForgettingPlan
+    time: datetime
+    replies: bool
+    related: bool
+
+
+@dataclass(slots=True)
+class WriteMemory:
+    """The newest writes of this process. `process`: a name that no other process has."""
+
+    process: str
+    messages: deque[StoredMessage] = field(default_factory=lambda: deque[StoredMessage](maxlen=MESSAGES))
+    forgettings: deque[StoredForgetting] = field(default_factory=lambda: deque[StoredForgetting](maxlen=FORGETTINGS))
+    begun: dict[Event, BegunTurn] = field(default_factory=dict[Event, BegunTurn])
+    """The turns that it has claimed, by their messages; the latest last."""
+    asks_for_settled: bool = False
+    """Whether turns are claimed only while the timeline is settled: someone has to settle it."""
+    _unseen: int = 0
+    """How many of the newest messages no look has found yet."""
+    _marks: int = 0
+
+    def new_mark(self) -> str:
+        self._marks += 1
+        return f"{MARK}{self.process}:{self._marks}"
+
+    def note_message(self, turn: int, incoming: Incoming, *, answered: bool) -> None:
+        posted = incoming.channel, incoming.message_id, incoming.conversation, incoming.time
+        self.messages.append(StoredMessage(turn, incoming.source, incoming.event_id, *posted, answered))
+        self._unseen = min(self._unseen + 1, MESSAGES)
+
+    def has_answered(self, incoming: Incoming) -> bool:
+        posted = incoming.source, incoming.channel, incoming.message_id
+        return any(each.answered and (each.source, each.channel, each.message_id) == posted for each in self.messages)
+
+    def note_claim(self, claim: Claim, now: datetime) -> None:
+        asked = claim.incoming
+        begun = BegunTurn(
+            asked.source, asked.event_id, asked.channel, asked.conversation, now, claim.owner, claim.epoch
+        )
+        self._note_begun(replace(begun, pages=tuple(read_pages(claim.reply_ref or "[]"))))
+
+    def note_pages(self, claim: Claim, pages: Sequence[str]) -> None:
+        """Before the pages are stored: they are shown already."""
+        if (begun := self._held(claim)) is not None:
+            self._note_begun(replace(begun, pages=tuple(pages)))
+
+    def note_shown(self, claim: Claim, closing: Closing) -> None:
+        """Before the end is stored: the reply is shown, even if its turn is gone."""
+        self.note_message(claim.turn, claim.incoming, answered=True)
+        if (begun := self._held(claim)) is not None:
+            self._note_begun(replace(begun, pages=closing.pages, shown=True))
+
+    def note_ended(self, claim: Claim, closing: Closing) -> None:
+        """After the end was stored, also of the messages that the reply answers as well."""
+        if (begun := self._held(claim)) is not None:
+            self._note_begun(replace(begun, ended=True))
+        joined = {one.turn for one in closing.joined}
+        for known in [message for message in self.messages if message.turn in joined and not message.answered]:
+            posted = known.channel, known.conversation
+            self._note_begun(BegunTurn(*known.event, *posted, known.time, "", 0, shown=True, ended=True))
+            self.messages.append(replace(known, answered=True))
+            self._unseen = min(self._unseen + 1, MESSAGES)
+
+    def _held(self, claim: Claim) -> BegunTurn | None:
+        begun = self.begun.get((claim.incoming.source, claim.incoming.event_id))
+        return begun if begun is not None and begun.epoch == claim.epoch else None
+
+    def _note_begun(self, begun: BegunTurn) -> None:
+        self.begun.pop(begun.event, None)
+        self.begun[begun.event] = begun
+        if len(self.begun) > MESSAGES:
+            del self.begun[next(iter(self.begun))]
+
+    def note_forgetting(self, done: StoredForgetting) -> None:
+        if not isinstance(done.plan, OneReply):
+            self.forgettings.append(done)
+
+    def to_look_for(self) -> list[StoredMessage]:
+        """Return the NEWEST turns of the messages that were found, then the messages that no look has found yet."""
+        noted = [*self.messages]
+        seen = len(noted) - self._unseen
+        newest = nlargest(NEWEST, noted[:seen], key=lambda message: message.turn)
+        return [*newest, *noted[seen:]]
+
+    def found(self, messages: Sequence[StoredMessage]) -> None:
+        """All of these, which `to_look_for` returned, are there."""
+        later = [*self.messages]
+        if messages and messages[-1] in later:
+            later = later[later.index(messages[-1]) + 1 :]
+        self._unseen = min(self._unseen, len(later))
+
+    def drop(self, messages: Collection[StoredMessage], forgettings: Collection[StoredForgetting]) -> None:
+        for message in messages:
+            if message in self.messages:
+                self.messages.remove(message)
+        for forgetting in forgettings:
+            if forgetting in self.forgettings:
+                self.forgettings.remove(forgetting)
+        self._unseen = min(self._unseen, len(self.messages))
