@@ -7,7 +7,7 @@ the end of the answer only its usage is awaited, for a short time; to lose the c
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -288,8 +288,7 @@ class ReplayProvider(ServedProvider):
         request = self._dialect.request(question.messages, options)
         question.bytes_up += len(request.body)
         reader = self._dialect.reader()
-        usage_counter = UsageCounter()
-        is_torn = False
+        answer = _Answer(reader)
         url = self._served.endpoint.url(request.path, self._served.model)
         headers = {"content-type": "application/json", "accept": reader.framing, **request.headers}
         headers |= await self._served.authorise(OutgoingRequest("POST", url, headers, request.body))
@@ -300,29 +299,18 @@ class ReplayProvider(ServedProvider):
                     raise self._served.failure(fault, headers)
                 async with aclosing(self._data(reply, reader)) as data:
                     async for piece in data:
-                        ended, ignored = reader.finished, reader.ignored
-                        for event in reader.receive(piece):
+                        for event in answer.receive(piece):
                             if isinstance(event, faults.Fault):
-                                if ended:
-                                    break  # the answer is there already
                                 raise self._served.failure(event, headers)
-                            usage_counter.add(event)
                             yield event
-                        is_torn |= reader.ignored > ignored and not ended and torn(piece)
-                if not reader.begun:
-                    kind = faults.FaultKind.UNREADABLE if reader.ignored else faults.FaultKind.EMPTY
-                    raise AttemptFailed(faults.Fault(kind))
-                if not reader.finished and (reader.ends_openly or not reply.framed):
-                    raise AttemptFailed(faults.Fault(faults.FaultKind.CUT))
+                if (missing := answer.missing(is_framed=reply.framed)) is not None:
+                    raise AttemptFailed(faults.Fault(missing))
         except TransportError as error:
             if not reader.finished:
                 is_unreachable = isinstance(error, Unreachable)
                 fault = self._served.unreachable(error) if is_unreachable else faults.Fault(faults.FaultKind.CUT)
                 raise AttemptFailed(fault) from error
-        end = usage_counter.finish(reader.close(), question)
-        if is_torn and end.reason is StopReason.END:
-            end = replace(end, reason=StopReason.UNKNOWN, native=None)
-        yield end
+        yield answer.end(question)
 
     async def _data(self, reply: Reply, reader: AnswerReader) -> AsyncGenerator[str, None]:
         """Yield the data of the reply's events until the stream ends, or for `tail_s` after the end of the answer.
@@ -341,6 +329,39 @@ class ReplayProvider(ServedProvider):
                     if tail is None:
                         return
                     yield tail
+
+
+class _Answer:
+    """What one attempt has received of the answer."""
+
+    def __init__(self, reader: AnswerReader) -> None:
+        self._reader = reader
+        self._usage = UsageCounter()
+        self._is_torn = False
+
+    def receive(self, piece: str) -> Iterator[ProviderEvent | faults.Fault]:
+        """Yield the events of one piece of data. After a Fault nothing counts."""
+        ended, ignored = self._reader.finished, self._reader.ignored
+        for event in self._reader.receive(piece):
+            if not isinstance(event, faults.Fault):
+                self._usage.add(event)
+            elif ended:
+                break  # the answer is there already
+            yield event
+        self._is_torn |= self._reader.ignored > ignored and not ended and torn(piece)
+
+    def missing(self, *, is_framed: bool) -> faults.FaultKind | None:
+        """Return what is wrong with the answer once its data have ended. `is_framed`: the transport marks its end."""
+        if not self._reader.begun:
+            return faults.FaultKind.UNREADABLE if self._reader.ignored else faults.FaultKind.EMPTY
+        is_cut = not self._reader.finished and (self._reader.ends_openly or not is_framed)
+        return faults.FaultKind.CUT if is_cut else None
+
+    def end(self, question: Question) -> ResponseEnded:
+        ended = self._usage.finish(self._reader.close(), question)
+        if self._is_torn and ended.reason is StopReason.END:
+            return replace(ended, reason=StopReason.UNKNOWN, native=None)
+        return ended
 
 
 def without_refused_parts(messages: Sequence[Message], fault: faults.Fault) -> list[Message] | None:
