@@ -11,7 +11,7 @@ Rules
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from agent.approvers import CHANNEL_MANAGER, PERSON_ID, ROLE, Approvers
@@ -63,7 +63,7 @@ class HandoffPeople:
         platform = self.platforms.get(question.source)
         if platform is None:
             return None
-        return await self._meets(platform, await self.rules(question.source, question.channel), person, question)
+        return await _meets(platform, await self.rules(question.source, question.channel), person, question)
 
     async def find(self, question: Incoming, without: str) -> Sequence[Approver]:
         """Return those who can be asked now, as many as are known in time. Raises CogencyError if none is known now."""
@@ -71,52 +71,76 @@ class HandoffPeople:
         rules = await self.rules(question.source, question.channel)
         if platform is None or not rules:
             return ()
-        known = ()
+        known: Sequence[str] = ()
         if not all(rule.person for rule in rules):
             known = await self.known.known_people(question.source, MAX_CHECKED)
-        found, unknown = dict[str, Approver](), list[CogencyError | TimeoutError]()
+        search = _Search(platform, rules, question)
         try:
             async with asyncio.timeout(FIND_S):
-                people = dict.fromkeys(rule.person for rule in rules if rule.person)
-                for rule in rules:
-                    try:
-                        people |= {} if rule.person else dict.fromkeys(await platform.candidates(rule, question))
-                    except CogencyError as error:
-                        unknown.append(error)
-                people |= dict.fromkeys(known)
-                people.pop(without, None)
-                for each in list(people)[:MAX_CHECKED]:
-                    try:
-                        if (person := await self._meets(platform, rules, each, question)) is not None:
-                            found[each] = person
-                    except CogencyError as error:  # others may be known
-                        unknown.append(error)
-                    if len(found) == MAX_PEOPLE:
-                        break
+                named = [rule.person for rule in rules if rule.person]
+                people = dict.fromkeys([*named, *await search.candidates(), *known])
+                await search.check([person for person in people if person != without][:MAX_CHECKED])
         except TimeoutError as error:
-            unknown.append(error)
-        for error in unknown:
+            search.unknown.append(error)
+        for error in search.unknown:
             log.warning("not everyone who can take over could be found: %r", error)
-        if unknown and not found:
+        if search.unknown and not search.found:
             raise PeopleUnknown
-        return [*found.values()]
+        return search.found
 
-    async def _meets(
-        self, platform: ApproverPlatform, rules: Sequence[Approvers], person: str, question: Incoming
-    ) -> Approver | None:
-        """Raises CogencyError if they meet none of the rules, and that is not known of all."""
-        unknown: CogencyError | None = None
-        for rule in rules:
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search for people who can take over. `found`: those so far, who count if its time runs out. `unknown`: why
+    others are not known.
+    """
+
+    platform: ApproverPlatform
+    rules: Sequence[Approvers]
+    question: Incoming
+    found: list[Approver] = field(default_factory=list[Approver])
+    unknown: list[CogencyError | TimeoutError] = field(default_factory=list[CogencyError | TimeoutError])
+
+    async def candidates(self) -> list[str]:
+        """Return the people whom the rules mean without naming them."""
+        people = list[str]()
+        for rule in self.rules:
             try:
-                approver = await platform.approver(person, rule, question)
-            except CogencyError as error:  # a role of another platform, such as from the operator's setting
-                unknown = error
+                people += [] if rule.person else await self.platform.candidates(rule, self.question)
+            except CogencyError as error:
+                self.unknown.append(error)
+        return people
+
+    async def check(self, people: Sequence[str]) -> None:
+        """Find those of these people who meet one of the rules, up to MAX_PEOPLE."""
+        for person in people:
+            try:
+                approver = await _meets(self.platform, self.rules, person, self.question)
+            except CogencyError as error:  # others may be known
+                self.unknown.append(error)
                 continue
-            if approver is not None and (approver.reads or is_private(question)):
-                return approver
-        if unknown is not None:
-            raise unknown
-        return None
+            if approver is not None:
+                self.found.append(approver)
+            if len(self.found) == MAX_PEOPLE:
+                return
+
+
+async def _meets(
+    platform: ApproverPlatform, rules: Sequence[Approvers], person: str, question: Incoming
+) -> Approver | None:
+    """Raises CogencyError if they meet none of the rules, and that is not known of all."""
+    unknown: CogencyError | None = None
+    for rule in rules:
+        try:
+            approver = await platform.approver(person, rule, question)
+        except CogencyError as error:  # a role of another platform, such as from the operator's setting
+            unknown = error
+            continue
+        if approver is not None and (approver.reads or is_private(question)):
+            return approver
+    if unknown is not None:
+        raise unknown
+    return None
 
 
 class PeopleUnknown(CogencyError):
