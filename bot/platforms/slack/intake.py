@@ -194,20 +194,8 @@ class SlackIntake:
             decision = await self._stop(decision, message, author)
         match decision:
             case message_intake.Answer():
-                # A mention's two events may come together: the second waits, and is needed if the first one fails.
-                async with self.stored.lock(_key(message)):
-                    if _key(message) in self.stored:
-                        await self._note_closed(message)
-                        return False
-                    incoming = await self._read_question(message, author, conversation, new=participants is None)
-                    try:
-                        if await self.host.messages.submit(incoming):
-                            self.stored.add(_key(message))
-                            return True
-                    except Refused as refusal:
-                        _raise_if_unsure(author, refusal)
-                        if not decision.late:
-                            await self.answer_commands.notify_refused(refusal, message)
+                read = partial(self._read_question, message, author, conversation, new=participants is None)
+                return await self._ask(message, author, read, late=decision.late)
             case message_intake.StoreAsContext():
                 await self.host.messages.record_context_message(
                     await self._incoming(message, author, conversation, message.content.whole)
@@ -220,6 +208,27 @@ class SlackIntake:
             case _:
                 assert_never(decision)
         return False
+
+    async def _ask(
+        self, message: SlackMessage, author: Member, read: Callable[[], Awaitable[Incoming]], *, late: bool
+    ) -> bool:
+        """Submit the message as a question, once. Return whether it is new. Raises CogencyError."""
+        # A mention's two events may come together: the second waits, and is needed if the first one fails.
+        async with self.stored.lock(_key(message)):
+            if _key(message) in self.stored:
+                await self._note_closed(message)
+                return False
+            question = await read()
+            try:
+                is_new = await self.host.messages.submit(question)
+            except Refused as refusal:
+                _raise_if_unsure(author, refusal)
+                if not late:
+                    await self.answer_commands.notify_refused(refusal, message)
+                return False
+            if is_new:
+                self.stored.add(_key(message))
+            return is_new
 
     def _consider(self, message: SlackMessage, conversation: str) -> None:
         """Offer an open question, which was not asked of the bot, for an ambient answer in a thread below it."""
