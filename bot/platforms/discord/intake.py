@@ -227,21 +227,22 @@ class DiscordIntake:
                 await self._host.messages.record_context_message(inbound.read_context(post, incoming, me))
             case message_intake.RunCommand():
                 await self._admit_order(incoming)
-                bound = self._host.commands.get(command)
-                if bound is not None and bound.declared.takes_files:
-                    await self._once(message, lambda: self._run_with_files(bound, message, incoming))
-                    return False
-                reply_text = (
-                    help_text(direct=direct)
-                    if command == "help"
-                    else platforms_texts.use_command(command, direct=direct)
-                )
-                await self._once(message, lambda: self._answer(message, reply_text))
+                await self._once(message, partial(self._obey, command, message, incoming, direct=direct))
             case message_intake.Ignore():
                 pass
             case _:
                 assert_never(decision)
         return False
+
+    async def _obey(self, command: str, message: discord.Message, incoming: Incoming, *, direct: bool) -> None:
+        """Run a command that takes files, and say how the others are used: Discord has forms for them."""
+        bound = self._host.commands.get(command)
+        if bound is not None and bound.declared.takes_files:
+            await self._run_with_files(bound, message, incoming)
+        elif command == "help":
+            await self._answer(message, help_text(direct=direct))
+        else:
+            await self._answer(message, platforms_texts.use_command(command, direct=direct))
 
     def _consider(self, message: discord.Message, post: DiscordPost, me: DiscordBot) -> None:
         """Offer a question that was not addressed to the bot to `MessageEvents.asked_all`."""

@@ -22,6 +22,7 @@ from agent.incoming import Incoming
 from agent.ports.clock import Clock
 from agent.providers.http_client import Http
 from agent.shown_replies import ShownPage, ShownReply
+from bot.chat.attachments.reading import Fetch
 from bot.chat.host import Host
 from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.reply.surface import Surface
@@ -97,18 +98,7 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
             fetch = Downloads(files, settings.api_base_url).fetch
             while True:
                 client = _client(host, settings, connection, listening, message_content=message_content)
-                host.platforms.ask_readers(SOURCE, DiscordMembership(client))
-                host.platforms.register_fetcher(SOURCE, fetch, Surroundings(client).files_now)
-                host.platforms.register_schedules(SOURCE, client.schedules)
-                host.platforms.register_events(SOURCE, client.events)
-                host.platforms.register_approvers(SOURCE, client.approvers)
-                host.platforms.register_forums(SOURCE, client.forums)
-                host.platforms.register_silence(SOURCE, client.silence)
-                host.platforms.register_history(SOURCE, client.read_again)
-                host.platforms.register_names(SOURCE, partial(channel_names, client))
-                reader = DiscordChannelReader(client, client.refuses)
-                host.platforms.register_channel_reader(SOURCE, reader)
-                host.platforms.register_hands(SOURCE, DiscordHands(client, connection, reader))
+                _register(host, client, connection, fetch)
                 try:
                     await _serve(client, settings)
                 except discord.PrivilegedIntentsRequired:
@@ -123,6 +113,22 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
     finally:
         await connection.close()
         host.platforms.unregister(SOURCE)
+
+
+def _register(host: Host, client: DiscordClient, connection: Connection, fetch: Fetch) -> None:
+    """Register what this connection to Discord answers, in place of an earlier one."""
+    host.platforms.ask_readers(SOURCE, DiscordMembership(client))
+    host.platforms.register_fetcher(SOURCE, fetch, Surroundings(client).files_now)
+    host.platforms.register_schedules(SOURCE, client.schedules)
+    host.platforms.register_events(SOURCE, client.events)
+    host.platforms.register_approvers(SOURCE, client.approvers)
+    host.platforms.register_forums(SOURCE, client.forums)
+    host.platforms.register_silence(SOURCE, client.silence)
+    host.platforms.register_history(SOURCE, client.read_again)
+    host.platforms.register_names(SOURCE, partial(channel_names, client))
+    reader = DiscordChannelReader(client, client.refuses)
+    host.platforms.register_channel_reader(SOURCE, reader)
+    host.platforms.register_hands(SOURCE, DiscordHands(client, connection, reader))
 
 
 async def clear(connection: Connection, shown: ShownPage) -> None:
