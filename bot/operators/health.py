@@ -9,12 +9,15 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agent.errors import StoreError
 from agent.ports.clock import Clock
 from bot.chat.listen_errors import cannot_listen
 from bot.chat.telemetry import SILENT, LoopWoke, Telemetry
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 log = logging.getLogger(__name__)
 
@@ -153,41 +156,9 @@ def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], b
     """Answer at this address in a thread; return a function that ends it. Raises SettingsError or PortInUse."""
     started: Future[Callable[[], object]] = Future()
 
-    async def serve() -> None:
-        from aiohttp import web  # noqa: PLC0415 -- only needed with an address
-
-        from bot.chat.http_listener import listen, quiet_logger  # noqa: PLC0415 -- as above
-
-        def respond(why: list[str]) -> web.Response:
-            return web.json_response({"ok": not why, "why": why}, status=503 if why else 200)
-
-        async def livez(_: web.Request) -> web.Response:
-            return respond(liveness.restart_reasons())
-
-        async def readyz(_: web.Request) -> web.Response:
-            return respond(liveness.unready_reasons())
-
-        async def page(_: web.Request) -> web.Response:
-            return web.Response(body=metrics() if metrics is not None else b"", headers={"Content-Type": METRICS_TYPE})
-
-        app, ended = web.Application(), asyncio.Event()
-        app.add_routes([web.get("/livez", livez), web.get("/readyz", readyz)])
-        if metrics is not None:
-            app.add_routes([web.get("/metrics", page)])
-        quiet = quiet_logger(log, log.debug)
-        runner = web.AppRunner(app, access_log=None, logger=quiet, auto_decompress=False, handle_signals=False)
-        await runner.setup()
-        try:
-            server = await listen(runner, *address, CONNECTIONS)
-            started.set_result(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
-            await ended.wait()
-            server.close()
-        finally:
-            await runner.cleanup()
-
     def run() -> None:
         try:
-            asyncio.run(serve())
+            asyncio.run(_listen(liveness, metrics, address, started))
         except OSError as error:
             started.set_exception(error)
 
@@ -203,3 +174,48 @@ def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], b
         thread.join()
 
     return end
+
+
+def _app(liveness: Liveness, metrics: Callable[[], bytes] | None) -> "web.Application":
+    from aiohttp import web  # noqa: PLC0415 -- only needed with an address
+
+    def respond(why: list[str]) -> web.Response:
+        return web.json_response({"ok": not why, "why": why}, status=503 if why else 200)
+
+    async def livez(_: web.Request) -> web.Response:
+        return respond(liveness.restart_reasons())
+
+    async def readyz(_: web.Request) -> web.Response:
+        return respond(liveness.unready_reasons())
+
+    async def page(_: web.Request) -> web.Response:
+        return web.Response(body=metrics() if metrics is not None else b"", headers={"Content-Type": METRICS_TYPE})
+
+    app = web.Application()
+    app.add_routes([web.get("/livez", livez), web.get("/readyz", readyz)])
+    if metrics is not None:
+        app.add_routes([web.get("/metrics", page)])
+    return app
+
+
+async def _listen(
+    liveness: Liveness,
+    metrics: Callable[[], bytes] | None,
+    address: tuple[str, int],
+    started: Future[Callable[[], object]],
+) -> None:
+    """Answer until the function that `started` gets is called. Raises OSError."""
+    from aiohttp import web  # noqa: PLC0415 -- only needed with an address
+
+    from bot.chat.http_listener import listen, quiet_logger  # noqa: PLC0415 -- as above
+
+    app, quiet, ended = _app(liveness, metrics), quiet_logger(log, log.debug), asyncio.Event()
+    runner = web.AppRunner(app, access_log=None, logger=quiet, auto_decompress=False, handle_signals=False)
+    await runner.setup()
+    try:
+        server = await listen(runner, *address, CONNECTIONS)
+        started.set_result(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
+        await ended.wait()
+        server.close()
+    finally:
+        await runner.cleanup()
