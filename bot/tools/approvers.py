@@ -119,12 +119,7 @@ class ApproverService:
                 named = [rule.person] if rule.person else await platform.candidates(rule, question)
                 people = [each for each in dict.fromkeys([*named, *known]) if each != question.person.id]
                 for first in range(0, min(len(people), MAX_CHECKED), MAX_APPROVERS):
-                    checking = [platform.approver(each, rule, question) for each in people[first:][:MAX_APPROVERS]]
-                    for answer in await asyncio.gather(*checking, return_exceptions=True):
-                        if isinstance(answer, BaseException):
-                            _log_unknown(answer)
-                        elif answer is not None:
-                            found.append(answer)
+                    found += await _checked(people[first:][:MAX_APPROVERS], rule, question, platform)
                     if len(found) >= MAX_APPROVERS:
                         break
         except (CogencyError, TimeoutError) as error:
@@ -322,6 +317,20 @@ class ApproverService:
         deny = PanelAction(tool_texts.REFUSE, f"{REFUSE} {name}", danger=True, typed=TYPED_NO)
         because = PanelAction(tool_texts.DENY_WITH_REASON, f"{REFUSE} {name}", danger=True, form=DENIAL_FORM)
         return Panel(approver_text(approval, call, effect, reads=approver.reads), (allow, deny, because))
+
+
+async def _checked(
+    people: Sequence[str], rule: Approvers, question: Incoming, platform: ApproverPlatform
+) -> list[Approver]:
+    """Return those of these people who meet the rule, all asked at once."""
+    checking = [platform.approver(person, rule, question) for person in people]
+    found = list[Approver]()
+    for answer in await asyncio.gather(*checking, return_exceptions=True):
+        if isinstance(answer, BaseException):
+            _log_unknown(answer)
+        elif answer is not None:
+            found.append(answer)
+    return found
 
 
 def _log_unknown(error: BaseException) -> None:

@@ -262,20 +262,24 @@ class Members:
             async with asyncio.timeout(PATIENCE_S):
                 for server in [*self.servers.home_guilds(), *self.servers.remote_ids()][:MAX_SERVERS]:
                     try:
-                        guild = await self.servers.fetch_remote(server) if isinstance(server, int) else server
-                        if guild is None:
-                            continue
-                        found = standing_of(await guild.fetch_member(person))
-                    except discord.NotFound:
-                        continue
+                        found = await self._standing_in(server, person)
                     except UNREADABLE as error:
                         self._log(server, error)
                         all_responded = False
                         continue
-                    best = max(best, found, key=lambda standing: ranked(standing, self.ranks).authority)
+                    if found is not None:
+                        best = max(best, found, key=lambda standing: ranked(standing, self.ranks).authority)
         except TimeoutError:
             all_responded = False
         return best, all_responded
+
+    async def _standing_in(self, server: discord.Guild | int, person: int) -> ServerStanding | None:
+        """Return the person's standing in a server; None if they are no member. Raises UNREADABLE."""
+        try:
+            guild = await self.servers.fetch_remote(server) if isinstance(server, int) else server
+            return None if guild is None else standing_of(await guild.fetch_member(person))
+        except discord.NotFound:
+            return None
 
     def _log(self, server: discord.Guild | int, error: Exception) -> None:
         number, name = (server, str(server)) if isinstance(server, int) else (server.id, server.name)
