@@ -33,11 +33,11 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import scheduled_events
 from bot.platforms.discord.channel_history import DiscordChannelReader
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.inbound import decode_address, place_of_page
 from bot.platforms.discord.markup import message_links
 from bot.platforms.discord.objects import channel_place
 from bot.platforms.discord.options import MANAGERS_GIVE, PERMISSIONS
 from bot.platforms.discord.places import UNREADABLE, Readable, acts_in, known_as
+from bot.platforms.discord.reply_to import decode_address, place_of_page
 from bot.platforms.discord.rest import NoThread, Rest
 from bot.platforms.discord.scheduled_events import DiscordEvents, event_of, event_page
 from bot.platforms.discord.surface import NONCE_BYTES, PAGE_CHARS, TABLE_WIDTH

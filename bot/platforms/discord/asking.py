@@ -26,11 +26,12 @@ from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.caller import discord_caller, requester_of
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
-from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, pages_at
+from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation
 from bot.platforms.discord.interactions import Interaction, Tree
 from bot.platforms.discord.markup import DiscordNames, readable
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
+from bot.platforms.discord.reply_to import pages_at
 from bot.platforms.discord.settings_command import private_by_default
 from bot.platforms.discord.surroundings import Surroundings
 

@@ -21,11 +21,11 @@ from agent.errors import ToolError
 from agent.memory.periods import TimeSpan
 from agent.ports.tools import ToolContext
 from agent.tools.read_channel import ChannelMessage, ChannelPage, FoundChannel
-from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.markup import readable
 from bot.platforms.discord.message_content import Content, content_of
 from bot.platforms.discord.objects import READ_MESSAGE_TYPES, channel_place, is_automatic, names_of
 from bot.platforms.discord.places import UNREADABLE, DiscordMembership, Readable, known_as
+from bot.platforms.discord.reply_to import decode_address
 
 MESSAGES_PAGE: Final = 100  # Discord's limit
 # Read together with a channel or a forum: one call each; the newest are the likeliest to be asked about.

@@ -7,10 +7,11 @@ from agent.incoming import Incoming
 from bot.chat.host import Host
 from bot.chat.intake import is_stop
 from bot.platforms.discord import inbound
-from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, DiscordBot, DiscordPost, pages_at
+from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, DiscordBot, DiscordPost
 from bot.platforms.discord.members import zone_chosen
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE, known_as
+from bot.platforms.discord.reply_to import pages_at
 from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.discord.settings_command import REPLIES
 

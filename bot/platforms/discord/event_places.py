@@ -17,10 +17,11 @@ from agent.schedules.definitions import NotAllowed
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, objects
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.inbound import Address, place_of_page, thread_name
+from bot.platforms.discord.inbound import thread_name
 from bot.platforms.discord.members import Members, refusal
 from bot.platforms.discord.occurrences import DiscordSchedules, DiscordSilent
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
+from bot.platforms.discord.reply_to import Address, place_of_page
 
 _EVENTS = "hooks"  # The conversation of a channel's events outside of threads: they are posted one at a time
 

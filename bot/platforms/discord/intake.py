@@ -40,10 +40,11 @@ from bot.platforms.discord.caller import WINDOW_FIELDS
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
 from bot.platforms.discord.forums import writes_on
-from bot.platforms.discord.inbound import DiscordBot, DiscordPost, decode_address
+from bot.platforms.discord.inbound import DiscordBot, DiscordPost
 from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers, refusal
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
+from bot.platforms.discord.reply_to import decode_address
 from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.discord.slash_commands import command_in, help_text
 from bot.platforms.discord.surface import PAGE_CHARS

@@ -29,7 +29,7 @@ from bot.chat.message_parts import (
     MessageContent,
     bounded,
 )
-from bot.platforms.discord.inbound import pages_at
+from bot.platforms.discord.reply_to import pages_at
 
 Content: TypeAlias = MessageContent[discord.Attachment]
 

@@ -30,9 +30,10 @@ from bot.chat.reply.surface import PageGone
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, objects
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.inbound import STRANGER, Address, DiscordAuthor, own_place
+from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, own_place
 from bot.platforms.discord.members import Members, refusal, zone_chosen
 from bot.platforms.discord.places import SOURCE, UNREADABLE, Readable, can_read, known_as
+from bot.platforms.discord.reply_to import Address
 
 # Messages for an occurrence are newer than its admission, by a clock that is off by at most this.
 LOOK_BEHIND: Final = timedelta(minutes=5)

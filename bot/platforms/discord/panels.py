@@ -22,9 +22,9 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import interactions
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.caller import WINDOW_FIELDS
-from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.interactions import Button, Interaction, Layout, Part
 from bot.platforms.discord.places import known_as
+from bot.platforms.discord.reply_to import decode_address
 
 Component: TypeAlias = discord.ui.Item[discord.ui.Modal]
 MAX_LINE_CHARS: Final = 4_000  # Discord's limit of a field's input

@@ -28,11 +28,12 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, inbound, interactions, objects
 from bot.platforms.discord.buttons import ReplyPress
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.inbound import Address, ChannelFactsForConversation, DiscordAuthor
+from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordAuthor
 from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
 from bot.platforms.discord.members import Members, zone_chosen
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.presentations import QuestionPress
+from bot.platforms.discord.reply_to import Address, pages_at, place_of_page, token_until
 from bot.platforms.discord.surroundings import Surroundings
 
 log = logging.getLogger(__name__)
@@ -85,13 +86,13 @@ def _emoji_of(event: discord.RawReactionActionEvent) -> str:
 
 
 async def _reply(host: Host, channel: int, message: int) -> Answered | None:
-    found = [await host.feedback.at(SOURCE, page) for page in inbound.pages_at(channel, message)]
+    found = [await host.feedback.at(SOURCE, page) for page in pages_at(channel, message)]
     return next((reply for reply in found if reply is not None), None)
 
 
 async def _delete_running(host: Host, channel: int, message: int, person: str) -> None:
     """Withdraw the growing reply with this page, if it answers this person."""
-    for page in inbound.pages_at(channel, message):
+    for page in pages_at(channel, message):
         if await host.feedback.delete_running(SOURCE, page, person):
             return
 
@@ -103,7 +104,7 @@ async def delete_pages(connection: Connection, channel: int, reply: Answered) ->
     """
     rest = await connection.rest()
     for page in reply.pages:
-        page_channel, message, _ = inbound.place_of_page(page)
+        page_channel, message, _ = place_of_page(page)
         if page_channel == EPHEMERAL_PAGE:
             with suppress(SurfaceError):
                 await rest.delete(str(channel), message)
@@ -167,7 +168,7 @@ def _pressed(press: Press, text: str, dedupe_key: str) -> Incoming:
             interaction=str(press.id),
             application=str(press.application),
             token=press.token,
-            token_until=inbound.token_until(press.time),
+            token_until=token_until(press.time),
             private=private,
             follows=True,
             by_person=press.by_person,
@@ -334,7 +335,7 @@ class Pressing:
         of the database: that reply may not be meant for the readers here.
         """
         reply, page = await self.host.feedback.of(turn), interaction.message
-        pages = frozenset(inbound.pages_at(page.channel.id, page.id)) if page is not None else frozenset[str]()
+        pages = frozenset(pages_at(page.channel.id, page.id)) if page is not None else frozenset[str]()
         return reply if reply is not None and not pages.isdisjoint(reply.pages) else None
 
     async def _conversation_above(self, interaction: Interaction) -> str | None:
@@ -343,7 +344,7 @@ class Pressing:
         A press may name any conversation, but only a message that its presser reads.
         """
         page = interaction.message
-        pages = inbound.pages_at(page.channel.id, page.id) if page is not None else ()
+        pages = pages_at(page.channel.id, page.id) if page is not None else ()
         return await self.host.feedback.conversation_at(SOURCE, pages)
 
     async def _delete_shown_pages(self, interaction: Interaction, reply: Answered) -> None:

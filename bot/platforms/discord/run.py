@@ -37,10 +37,10 @@ from bot.platforms.discord.channel_names import channel_names
 from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.http_client import ReconnectPause
-from bot.platforms.discord.inbound import place_of_page
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.panels import waiting_panels
 from bot.platforms.discord.places import SOURCE, DiscordMembership
+from bot.platforms.discord.reply_to import place_of_page
 from bot.platforms.discord.scheduled_events import event_of
 from bot.platforms.discord.surface import DiscordSurface
 from bot.platforms.discord.surroundings import Surroundings

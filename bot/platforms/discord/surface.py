@@ -21,8 +21,8 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import buttons
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import TYPING_EVERY_S, Connection, WriteTurns
-from bot.platforms.discord.inbound import Address, decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.presentations import presented_components, question_ids
+from bot.platforms.discord.reply_to import Address, decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
 from bot.platforms.discord.settings import DiscordSettings
 

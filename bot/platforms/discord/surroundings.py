@@ -15,11 +15,11 @@ from agent.stored_messages import AttachedMessage
 from bot.chat.message_parts import NOT_IN_TIME, UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.attachments import attachments
-from bot.platforms.discord.inbound import pages_at
 from bot.platforms.discord.markup import DiscordMessageLink, message_links, readable
 from bot.platforms.discord.message_content import content_of
 from bot.platforms.discord.objects import READ_MESSAGE_TYPES, channel_place, is_automatic, names_of
 from bot.platforms.discord.places import UNREADABLE, Readable, can_read, known_as
+from bot.platforms.discord.reply_to import pages_at
 
 log = logging.getLogger(__name__)
 

@@ -33,11 +33,12 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
 from bot.platforms.slack.feature_support import FeatureSupport
-from bot.platforms.slack.inbound import Entity, EntityKind, ReplyTo, SlackBot, SlackMessage
+from bot.platforms.slack.inbound import Entity, EntityKind, SlackBot, SlackMessage
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
+from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.surroundings import Threads
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,8 @@ from bot.platforms.slack import inbound
 from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.caller import Direct
 from bot.platforms.slack.ephemeral import Ephemeral
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
+from bot.platforms.slack.inbound import SlackBot, SlackMessage
+from bot.platforms.slack.reply_to import ReplyTo, of_message
 from bot.platforms.slack.slash_commands import named
 
 log = logging.getLogger(__name__)
@@ -45,10 +46,10 @@ class AnswerCommands:
         return any([await self.host.turns.stop_conversation(conversation) for conversation in meant])
 
     async def notify_muted(self, message: SlackMessage) -> None:
-        await self._send(inbound.of_message(message), platforms_texts.AMBIENT_MUTED)
+        await self._send(of_message(message), platforms_texts.AMBIENT_MUTED)
 
     async def notify_nothing_runs(self, message: SlackMessage) -> None:
-        await self._send(inbound.of_message(message), reply_texts.NOTHING_RUNNING)
+        await self._send(of_message(message), reply_texts.NOTHING_RUNNING)
 
     async def notify_refused(self, refusal: Refused, message: SlackMessage) -> None:
         """Show the author why their message was refused, once: a mention arrives as two events, which two processes may
@@ -58,7 +59,7 @@ class AnswerCommands:
         async def tell() -> None:
             log.info("a message was refused: %s", refusal)
             try:
-                await self._send(inbound.of_message(message), formatting.literal(str(refusal)))
+                await self._send(of_message(message), formatting.literal(str(refusal)))
             except SlackError as error:
                 log.warning("the error could not be posted either: %s", error)
 
@@ -82,7 +83,7 @@ class AnswerCommands:
         if self.throttle.was_shown(message.user, sentence):
             return
         try:
-            await self._send(inbound.of_message(message), sentence)
+            await self._send(of_message(message), sentence)
         except SlackError as error:
             log.warning("the notice about a waiting message could not be posted: %s", error)
 

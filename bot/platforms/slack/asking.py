@@ -27,13 +27,14 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api, inbound, slash_commands
 from bot.platforms.slack.api import MethodRates, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.ephemeral import Ephemeral
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
+from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
 from bot.platforms.slack.message_content import content_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.question_views import PageAsked, anywhere_view, ask_view, read_anywhere_view, read_ask_view
+from bot.platforms.slack.reply_to import ReplyTo, decode_reply_to, of_click, of_command, of_message
 from bot.platforms.slack.surroundings import SlackNames, author_of
 
 PASSING: Final = (SlackLimited, SlackDown, SlackMemberUnknown, StoreUnavailable)
@@ -113,7 +114,7 @@ class SlackAsking:
 
     async def ask(self, body: JsonObject) -> None:
         """Handle the command `/ask`. Raises CogencyError when the question could not be stored."""
-        to, event = inbound.of_command(body), api.text(body, "trigger_id") or self.clock.now().isoformat()
+        to, event = of_command(body), api.text(body, "trigger_id") or self.clock.now().isoformat()
         words, private = inbound.split_privacy(api.text(body, "text"))
         depth, question = inbound.split_depth(words)
         if not private:
@@ -130,7 +131,7 @@ class SlackAsking:
 
     async def ask_privately(self, message: SlackMessage, words: str) -> None:
         """Submit a question that a message asks privately. Raises CogencyError."""
-        to = inbound.of_message(message)
+        to = of_message(message)
         depth, question_text = inbound.split_depth(words)
         if not question_text:
             await self._send(to, platforms_texts.ASK_USAGE)
@@ -162,7 +163,7 @@ class SlackAsking:
         user, content = api.text(message, "user"), content_of(message)
         names = await self.names.of(content.whole, users=(user,) if user else ())
         author, about = author_of(message, names, self.me), readable(content.whole, names)
-        to, files = inbound.of_click(body), (*api.items(message, "files"), *content.files)
+        to, files = of_click(body), (*api.items(message, "files"), *content.files)
         by_bot = inbound.is_ours(message, self.me) or content.may_hold_ours
         page = PageAsked(api.text(message, "ts"), by_bot=by_bot)
         await self._open(body, ask_view(author, about, to, files, page))
@@ -182,7 +183,7 @@ class SlackAsking:
 
     async def ask_by_entry(self, entry: MessageEntry, body: JsonObject) -> None:
         """Ask the question of an entry of a message's menu. Raises CogencyError when it could not be stored."""
-        to, message = inbound.of_click(body), api.fields(body, "message")
+        to, message = of_click(body), api.fields(body, "message")
         ts, root = api.text(message, "ts"), api.text(message, "thread_ts")
         link = inbound.permalink(self.me, to.channel, ts, root) or f"<#{to.channel}>"
         event = api.text(body, "trigger_id") or f"{entry.id}:{self.clock.now().isoformat()}"
@@ -451,4 +452,4 @@ def _decode(stored: str) -> _Pending | None:
 def _place(stored: str) -> ReplyTo:
     """Decode a reply's place as `decode_reply_to`, also for a question without a channel."""
     to: Json = json.loads(stored)
-    return inbound.decode_reply_to(stored) if api.text(to, "channel") else ReplyTo("", api.text(to, "user"))
+    return decode_reply_to(stored) if api.text(to, "channel") else ReplyTo("", api.text(to, "user"))

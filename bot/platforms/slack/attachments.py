@@ -12,8 +12,9 @@ from agent.messages import Json, JsonObject
 from bot.chat.reply.surface import OutFile
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackRefused, fields, items, number, text
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, is_ours, url_of_file
+from bot.platforms.slack.inbound import SlackBot, is_ours, url_of_file
 from bot.platforms.slack.options import Method
+from bot.platforms.slack.reply_to import ReplyTo
 from bot.settings.secret import Secret
 
 

@@ -11,8 +11,8 @@ from agent.messages import Json, JsonObject
 from bot.chat.reply.surface import ReplyAction
 from bot.platforms.slack.api import items, text
 from bot.platforms.slack.charts import chart_block
-from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.reply_buttons import button_rows
+from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.tables import blocks_with_tables
 
 _WORDS: Final = (

@@ -19,11 +19,12 @@ from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import SlackApi, SlackRefused
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
+from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.members import Member, People
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import ENTRY_CHARS, WINDOW_FIELDS
 from bot.platforms.slack.places import Places, person_place, team_place
+from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.surroundings import SlackNames
 

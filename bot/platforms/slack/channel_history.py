@@ -44,6 +44,7 @@ from bot.platforms.slack.members import People, member_of
 from bot.platforms.slack.message_content import Shown, content_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import KINDS, MAX_PAGES, PAGE, Places
+from bot.platforms.slack.reply_to import decode_reply_to
 
 MESSAGES_PAGE: Final = 200  # Slack recommends no more; it takes 999
 MAX_THREADS: Final = 20  # Of a channel's threads, the newest are read, too: a call each, half a minute in all
@@ -290,6 +291,6 @@ def thread_of(context: ToolContext) -> str:
     """Return the first message of the thread in which the person asks; "" outside of threads."""
     root = inbound.root_of(context.conversation)
     try:
-        return "" if inbound.decode_reply_to(context.reply_to).after == root else root
+        return "" if decode_reply_to(context.reply_to).after == root else root
     except ValueError:
         return root

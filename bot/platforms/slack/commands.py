@@ -33,7 +33,7 @@ from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.caller import Direct, SlackCaller
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.home import Home
-from bot.platforms.slack.inbound import ReplyTo, SlackBot
+from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import Member, People
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import (
@@ -46,6 +46,7 @@ from bot.platforms.slack.panels import (
 )
 from bot.platforms.slack.places import Places
 from bot.platforms.slack.pressing import ReplyPresses
+from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command, of_window
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.sockets import USER_TASKS
 from bot.platforms.slack.surroundings import SlackNames
@@ -128,7 +129,7 @@ class PersonalCommands:
 
     async def admit(self, body: JsonObject) -> None:
         """Admit a command or a shortcut. Raises Refused, or MemberUnknown."""
-        to = inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
+        to = of_click(body) if fields(body, "user") else of_command(body)
         who, member = await self._requester(to)
         await self.host.admission.admit_order(who, member.authority, member.person.time_zone)
 
@@ -150,7 +151,7 @@ class PersonalCommands:
         """Carry out a slash command. Slack does not say in which thread it was typed."""
         if not command.open_to_all:
             await self.admit(body)
-        to, words = inbound.of_command(body), text(body, "text")
+        to, words = of_command(body), text(body, "text")
         words = inbound.budget_ids(words, self.me) if command.mentions else words
         thread = await self.direct.outside_threads(to.channel) if command.means_thread else ()
         await self.run(command, to, words, thread)
@@ -176,7 +177,7 @@ class PersonalCommands:
 
     async def handle_press(self, body: JsonObject, action: JsonObject) -> None:
         """Handle a click on a button of a panel, or a choice in its menu. Raises CogencyError."""
-        press, to = press_of(body, action), inbound.of_click(body)
+        press, to = press_of(body, action), of_click(body)
         if press is None or press.at.user != to.user:
             await Ephemeral(self.api, to, self.clock).send(reply_texts.NOT_YOURS)
             return
@@ -301,7 +302,7 @@ class PersonalCommands:
         """Carry out a command that was chosen in the menu of a message."""
         if not command.open_to_all:
             await self.admit(body)
-        to, thread = inbound.of_click(body), tuple[str, ...]()
+        to, thread = of_click(body), tuple[str, ...]()
         if command.means_thread:
             message = fields(body, "message")
             thread = await self.direct.thread_at(to.channel, text(message, "ts"), text(message, "thread_ts"))
@@ -346,8 +347,8 @@ class PersonalCommands:
 
 def _sent_from(body: JsonObject) -> ReplyTo:
     """Return where a click, a command or a window was sent from, and by whom."""
-    in_window = inbound.of_window(fields(body, "view"))
-    return in_window or (inbound.of_click(body) if fields(body, "user") else inbound.of_command(body))
+    in_window = of_window(fields(body, "view"))
+    return in_window or (of_click(body) if fields(body, "user") else of_command(body))
 
 
 def _show_progress(show: ShowPanel, limit: int | None = None) -> ShowPanel:

@@ -9,9 +9,9 @@ from agent.ports.clock import Clock
 from bot.chat.backoff import Backoff
 from bot.platforms.slack import api
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, SlackRefused
-from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.markup import mrkdwn
 from bot.platforms.slack.options import Method
+from bot.platforms.slack.reply_to import ReplyTo
 
 T = TypeVar("T")
 

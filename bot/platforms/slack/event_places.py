@@ -20,9 +20,10 @@ from bot.chat.caches import ExpiringCache
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackApi, SlackRefused, fields, flag
 from bot.platforms.slack.attachments import place_of_page
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, channel_conversation, thread_conversation
+from bot.platforms.slack.inbound import SlackBot, channel_conversation, thread_conversation
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places
+from bot.platforms.slack.reply_to import ReplyTo
 
 LOOK_BEHIND: Final = timedelta(minutes=5)  # A page is searched from then on: clocks may differ
 _GONE: Final = frozenset({"channel_not_found", "not_in_channel"})

@@ -25,11 +25,12 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import panels
 from bot.platforms.slack.api import SlackApi, SlackError, SlackLimited, number, text
 from bot.platforms.slack.block_kit import button, button_payload, plain, row
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_click
+from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.markup import SECTION_CHARS, mrkdwn, pieces
 from bot.platforms.slack.members import People
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import ShownTo, panel_blocks, pressed_command
+from bot.platforms.slack.reply_to import ReplyTo, of_click
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.sockets import USER_TASKS
 

@@ -32,10 +32,11 @@ from bot.platforms.slack.answer_commands import AnswerCommands
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.commands import PersonalCommands
 from bot.platforms.slack.home import read_home_opened
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
+from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.markup import without_mention
 from bot.platforms.slack.members import Member, OurBots, People, SlackMemberUnknown, member_of
 from bot.platforms.slack.places import Places, group_place, person_place
+from bot.platforms.slack.reply_to import ReplyTo, of_message
 from bot.platforms.slack.slash_commands import COMMANDS
 from bot.platforms.slack.stored_questions import StoredQuestions
 from bot.platforms.slack.surroundings import SlackNames, Threads
@@ -320,7 +321,7 @@ class SlackIntake:
         return await self.host.deduplication.run_once(self.me.source, _key(message), obey)
 
     async def _obey(self, order: Order, message: SlackMessage, author: Member) -> None:
-        to = inbound.of_message(message)
+        to = of_message(message)
         if not (isinstance(order, CommandMeant) and order.command.open_to_all):
             try:
                 await self._admit_order(message, author)

@@ -26,10 +26,11 @@ from bot.chat.unexpected import unexpected_logged
 from bot.platforms.slack import home, panels, question_views
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.commands import PersonalCommands
-from bot.platforms.slack.inbound import SlackBot, of_command
+from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.polls import VOTE, SlackPolls
 from bot.platforms.slack.presentations import FOLLOW_UP
 from bot.platforms.slack.reply_buttons import ACTION
+from bot.platforms.slack.reply_to import of_command
 from bot.platforms.slack.slash_commands import COMMANDS, ENTRIES, SLASH_COMMANDS
 from bot.settings.secret import Secret
 

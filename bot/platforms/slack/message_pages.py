@@ -17,10 +17,10 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
 from bot.platforms.slack.api import MethodRates, SlackApi, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.feature_support import FeatureSupport
-from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.markup import notice
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.reply_buttons import button_rows
+from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.tables import blocks_with_tables, count_tables
 
 log = logging.getLogger(__name__)

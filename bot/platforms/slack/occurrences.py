@@ -39,19 +39,12 @@ from bot.platforms.slack.api import (
     text,
     texts,
 )
-from bot.platforms.slack.inbound import (
-    ReplyTo,
-    SlackBot,
-    channel_conversation,
-    is_direct,
-    is_ts,
-    organization,
-    root_of,
-)
+from bot.platforms.slack.inbound import SlackBot, channel_conversation, is_direct, is_ts, organization, root_of
 from bot.platforms.slack.members import MEMBERS_PAGE, Guests, Member, People, SlackMemberUnknown
 from bot.platforms.slack.message_pages import CURABLE
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import KINDS, SHARED, Places, channel_place, group_place, person_place
+from bot.platforms.slack.reply_to import ReplyTo
 
 # An occurrence's reply is searched from this long before its admission: clocks may differ.
 LOOK_BEHIND: Final = timedelta(minutes=5)

@@ -20,7 +20,8 @@ from bot.commands import COMMANDS, form_named
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import block_kit
 from bot.platforms.slack.api import fields, items, text
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_window, person_id
+from bot.platforms.slack.inbound import SlackBot, person_id
+from bot.platforms.slack.reply_to import ReplyTo, of_window
 
 # Of an entry in a list: a page of entries stays under the 12,000 characters that Slack shows in one message.
 ENTRY_CHARS: Final = 600

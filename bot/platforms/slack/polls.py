@@ -22,6 +22,7 @@ from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.markup import notice
 from bot.platforms.slack.options import Method
+from bot.platforms.slack.reply_to import of_click
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class SlackPolls:
 
     async def handle_click(self, body: JsonObject, action: JsonObject) -> None:
         """Count a vote, and show it. Raises StoreError and SlackError."""
-        to, value = inbound.of_click(body), text(action, "value")
+        to, value = of_click(body), text(action, "value")
         ts = text(body, "message", "ts") or text(body, "container", "message_ts")
         if self.polls is None or not (value.isascii() and value.isdecimal() and len(value) == 1):
             return

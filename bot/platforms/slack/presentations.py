@@ -12,7 +12,7 @@ from agent.messages import Json, JsonObject
 from agent.presentations import Presentation, PresentedSection, escaped, table_markdown
 from bot.platforms.slack.api import number, text
 from bot.platforms.slack.block_kit import button, button_payload, plain, row
-from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
+from bot.platforms.slack.reply_to import ReplyTo, decode_reply_to
 
 # The action ids of the buttons begin with it; a colon and the question's number follow.
 FOLLOW_UP: Final = "cogency_present"

@@ -24,7 +24,7 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import SlackApi, SlackError, items, text
 from bot.platforms.slack.ephemeral import Ephemeral
-from bot.platforms.slack.inbound import DELETE, Reacted, ReplyTo, SlackBot, of_click
+from bot.platforms.slack.inbound import DELETE, Reacted, SlackBot
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.occurrences import is_conversation_of
@@ -32,6 +32,7 @@ from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.presentations import follow_up_click
 from bot.platforms.slack.reply_buttons import ReplyClick, reply_click
+from bot.platforms.slack.reply_to import ReplyTo, of_click
 from bot.platforms.slack.retraction import RETRACTIONS, without, without_buttons
 from bot.platforms.slack.surroundings import message_at
 

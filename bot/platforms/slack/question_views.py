@@ -13,7 +13,8 @@ from agent.messages import Depth, Json, JsonObject
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import block_kit
 from bot.platforms.slack.api import flag, items, number, text
-from bot.platforms.slack.inbound import ReplyTo, attachment, decode_reply_to
+from bot.platforms.slack.inbound import attachment
+from bot.platforms.slack.reply_to import ReplyTo, decode_reply_to
 
 ASK_SHORTCUT = "cogency_ask"
 ASK_VIEW = "cogency_ask_view"

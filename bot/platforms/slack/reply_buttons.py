@@ -14,7 +14,7 @@ from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import number, text
 from bot.platforms.slack.block_kit import confirm_dialog, plain, row
-from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
+from bot.platforms.slack.reply_to import ReplyTo, decode_reply_to
 
 # The action ids of a reply's buttons begin with it; a colon and the action follow.
 ACTION: Final = "cogency_reply"

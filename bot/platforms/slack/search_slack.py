@@ -29,6 +29,7 @@ from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.markup import readable
 from bot.platforms.slack.message_content import content_of
 from bot.platforms.slack.options import Method
+from bot.platforms.slack.reply_to import action_token_in
 
 NAME: Final = "search_slack"
 PUBLIC: Final = "search:read.public"
@@ -119,7 +120,7 @@ class SearchSlackTool:
     async def _search(self, args: JsonObject, context: ToolContext) -> JsonObject:
         """Return Slack's answer. Raises ToolError."""
         times = {"after": _seconds(args, "since", context), "before": _seconds(args, "until", context)}
-        if not (token := inbound.action_token_in(context.reply_to)):
+        if not (token := action_token_in(context.reply_to)):
             raise ToolError(NOT_ASKED_SO, ours=True)
         try:
             return await self.api.call(

@@ -45,12 +45,13 @@ from bot.platforms.slack.api import MethodRates, SlackApi, SlackError, SlackRefu
 from bot.platforms.slack.charts import MAX_CHARTS, chart_block
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.feature_support import FeatureSupport
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
+from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink, notice
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
 from bot.platforms.slack.presentations import presented_blocks
 from bot.platforms.slack.reply_buttons import button_rows
+from bot.platforms.slack.reply_to import ReplyTo, decode_reply_to
 from bot.platforms.slack.retraction import RETRACTIONS, without
 from bot.platforms.slack.settings import SlackSettings, Streaming
 from bot.platforms.slack.slash_commands import named

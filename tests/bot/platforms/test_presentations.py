@@ -28,8 +28,8 @@ from bot.platforms.discord.presentations import (
     question_press,
 )
 from bot.platforms.discord.rest import IS_COMPONENTS_V2
-from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.presentations import MAX_BLOCKS, MAX_MARKDOWN_CHARS, follow_up_click, presented_blocks
+from bot.platforms.slack.reply_to import ReplyTo
 from tests.fakes.discord_spec import problems
 from tests.fakes.discord_world import parts
 from tests.fakes.presentations import presentations

@@ -12,7 +12,7 @@ from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.ports.webhooks import EventPlatform, EventTarget
 from agent.schedules.definitions import NotAllowed
 from bot.platforms import texts as platforms_texts
-from bot.platforms.discord.inbound import decode_address
+from bot.platforms.discord.reply_to import decode_address
 from tests.fakes.discord_bot import WINDOW_S, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import BO, EVERYBODY, GENERAL, GUILD, STAFF, VIEW, Payload

@@ -17,13 +17,13 @@ from bot.platforms.discord.inbound import (
     DiscordBot,
     DiscordPost,
     ServerStanding,
-    decode_address,
     plausible,
     read_post,
     read_question,
     thread_name,
 )
 from bot.platforms.discord.places import private_place
+from bot.platforms.discord.reply_to import decode_address
 from bot.platforms.discord.settings import ReplyMode
 from tests.fakes.clock import NOON
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.chat.message_parts import CARD, FORWARDED, MAX_CHARS, MAX_DEPTH, TOO_DEEP, UNREADABLE
-from bot.platforms.discord.inbound import pages_at
 from bot.platforms.discord.markup import DiscordNames, readable
 from bot.platforms.discord.message_content import COMPONENTS, EMBEDS, Content, content_of, is_card
 from bot.platforms.discord.objects import READ_MESSAGE_TYPES
+from bot.platforms.discord.reply_to import pages_at
 from tests.fakes.alerts import ON_DISCORD, Alert
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord_world import ANN, COMPONENTS_V2, GENERAL, OTHER_BOT, Payload, World

@@ -9,9 +9,9 @@ from agent.repeats import repeats_of
 from agent.shown_replies import Answered
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
-from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.places import private_place
 from bot.platforms.discord.pressing import Press, continue_pressed, regenerate_pressed
+from bot.platforms.discord.reply_to import decode_address
 from tests.bot.platforms.discord.test_inbound import ANN, CHANNEL, PUBLIC, THREAD
 from tests.fakes.clock import NOON
 

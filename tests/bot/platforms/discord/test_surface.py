@@ -29,7 +29,7 @@ from bot.chat.reply.surface import (
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.http_client import BoundedClient
-from bot.platforms.discord.inbound import Address, token_until
+from bot.platforms.discord.reply_to import Address, token_until
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.run import point_at
 from bot.platforms.discord.surface import DiscordSurface

@@ -18,8 +18,8 @@ from bot.platforms.slack.agent_view import (
     no_others,
 )
 from bot.platforms.slack.api import SlackApi
-from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.options import Method
+from bot.platforms.slack.reply_to import ReplyTo
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_faults import Fault, limited

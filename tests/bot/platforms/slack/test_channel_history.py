@@ -19,9 +19,10 @@ from agent.ports.tools import ToolContext
 from agent.tools.read_channel import ReadChannelTool
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.channel_history import ChannelRef, SlackChannelReader, parse_channel
-from bot.platforms.slack.inbound import ReplyTo, SlackBot
+from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import Groups, Guests, People
 from bot.platforms.slack.places import Places, SlackMembership, person_place
+from bot.platforms.slack.reply_to import ReplyTo
 from tests.examples import examples
 from tests.fakes.clock import FakeClock
 from tests.fakes.recording_host import recording_host

@@ -8,7 +8,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, SlackRefused
 from bot.platforms.slack.ephemeral import ATTEMPTS, MAX_WAIT_S, Ephemeral
-from bot.platforms.slack.inbound import ReplyTo
+from bot.platforms.slack.reply_to import ReplyTo
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited

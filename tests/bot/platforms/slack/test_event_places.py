@@ -12,7 +12,7 @@ from agent.ports.webhooks import EventPlatform, EventTarget
 from agent.schedules.definitions import NotAllowed
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackError, mentioning
-from bot.platforms.slack.inbound import decode_reply_to
+from bot.platforms.slack.reply_to import decode_reply_to
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack

@@ -31,8 +31,8 @@ from bot.models.commands import MODEL_COMMAND, model_panel
 from bot.operators import texts as operators_texts
 from bot.platforms.slack import home
 from bot.platforms.slack.home import HomePage, News, ShownSection, encode_pages, error_view, home_view, pages_of
-from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, panel_blocks, view_of
+from bot.platforms.slack.reply_to import ReplyTo
 from bot.schedules import texts as schedule_texts
 from bot.schedules.answers import ScheduleAnswer, ShownSchedule
 from bot.schedules.commands import schedule_panel

@@ -18,7 +18,7 @@ from bot.chat.reply.surface import OF_REMINDERS, PageContent, PageKey, ReplyActi
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackError
-from bot.platforms.slack.inbound import decode_reply_to
+from bot.platforms.slack.reply_to import decode_reply_to
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.schedules import NINE, due

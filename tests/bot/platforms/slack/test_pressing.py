@@ -17,8 +17,8 @@ from bot.chat.reply.surface import SCHEDULING, ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.memory import texts as memory_texts
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.platforms.slack.reply_buttons import button_rows
+from bot.platforms.slack.reply_to import ReplyTo, decode_reply_to
 from bot.schedules import texts as schedule_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import Json
-from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.question_views import METADATA_CHARS, ask_view, read_ask_view
+from bot.platforms.slack.reply_to import ReplyTo
 
 
 @given(st.text(max_size=300), st.text(max_size=9_000), st.text(max_size=300))

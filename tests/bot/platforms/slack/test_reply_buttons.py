@@ -10,8 +10,8 @@ from slack_sdk.models.blocks import Block
 
 from agent.messages import Json
 from bot.chat.reply.surface import ReplyAction
-from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.reply_buttons import ACTION, ReplyClick, button_rows, reply_click
+from bot.platforms.slack.reply_to import ReplyTo
 
 TO = ReplyTo("C0GENERAL", "U0ANN", "1700000000.000001", after="1700000000.000001")
 CONVERSATION = "slack:T0TEAM:C0GENERAL:1700000000.000001"

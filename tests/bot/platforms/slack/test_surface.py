@@ -26,7 +26,8 @@ from bot.chat.reply.surface import (
 from bot.platforms.slack.agent_view import AgentSessions, BestEffortCalls
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.feature_support import REFUSED_EVERYWHERE_S
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
+from bot.platforms.slack.inbound import SlackBot
+from bot.platforms.slack.reply_to import ReplyTo, decode_reply_to
 from bot.platforms.slack.surface import LIMITS, MAX_HOLD_S, PRIVATE_LIMITS, PrivateSurface, SlackSurface, SurfaceParts
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack

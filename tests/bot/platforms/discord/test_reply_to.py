@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.shown_replies import EPHEMERAL_PAGE
-from bot.platforms.discord.inbound import (
+from bot.platforms.discord.reply_to import (
     TOKEN_LIFE,
     Address,
     decode_address,
