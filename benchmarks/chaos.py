@@ -21,8 +21,8 @@ a second one follows; then an older one is killed and restarted on the newer dat
 them by SIGTERM. Meanwhile processes are suspended and disconnected. For the two versions see
 `benchmarks.chaos_versions`.
 
-A baseline in the same run is the share of replies that needed help: how often Slack had to send an event again, and how
-often a process was started.
+A baseline in the same run is the share of replies that needed help: how often Slack had to send an event again, how
+often a process was started, and how often the bot had to say that a reply takes longer (`notices`).
 """
 
 import argparse
@@ -327,6 +327,7 @@ def main() -> None:
         "processes_started": result.starts,
         "events_redelivered": result.redelivered,
         "events_sent_twice": result.twice,
+        "notices": result.verdict.notices,
         "model_requests": result.requests,
         "model_requests_of_stopped_processes": result.asked_again,
         "shards_of_stopped_processes": result.taken_over,

@@ -15,6 +15,7 @@ from typing import Final
 
 from agent.machine import CLOCK
 from benchmarks.chaos_model import Kind, Model, asking, whole
+from bot.platforms import texts
 from bot.platforms.slack.event_retry_queue import ACK_S
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
@@ -27,6 +28,11 @@ from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, other_app
 NAMED: Final = re.compile(r"\bFor (c\d+-\d+) ")
 # The line below an answer that stored or learned something. It comes from code, and not from the model.
 _KEPT: Final = re.compile(r"\s*[*_](?:Remembered|Learned from your earlier messages): [^\n]*[*_]\s*\Z")
+# What a person reads who waits long: on a busy machine, the database or the platform does not respond for seconds. The
+# reply follows.
+_NOTICES: Final = frozenset(
+    {texts.KEPT_WAITING, texts.SLACK_KEPT_WAITING, texts.DISCORD_KEPT_WAITING, texts.ANSWER_WAITS}
+)
 REDELIVER_S: Final = 2.0  # Slack waits longer, but a run takes about a minute
 TWICE: Final = 0.1
 DIRECT: Final = 3  # Direct conversations in each of Slack's workspaces
@@ -214,6 +220,8 @@ class Verdict:
     out_of_order: int
     strange: tuple[str, ...]
     """The faults, as sentences."""
+    notices: int = 0
+    """Messages which say that the reply will take longer."""
 
 
 def judge(town: Town, stored: Sequence[str]) -> Verdict:
@@ -222,10 +230,13 @@ def judge(town: Town, stored: Sequence[str]) -> Verdict:
     `stored`: the questions in the ledger's order, which replies follow where a question came late. Elsewhere, replies
     follow the order in which the questions were asked.
     """
-    whole_ones = duplicates = lost = out_of_order = 0
+    whole_ones = duplicates = lost = out_of_order = notices = 0
     strange: list[str] = []
     for conversation in town.conversations:
-        pages = [(_named(page), " ".join(_KEPT.sub("", page).split())) for page in town.shown(conversation)]
+        everything = town.shown(conversation)
+        replies = [page for page in everything if page not in _NOTICES]
+        notices += len(everything) - len(replies)
+        pages = [(_named(page), " ".join(_KEPT.sub("", page).split())) for page in replies]
         strange += [f"{conversation.name}: {text}" for name, text in pages if name not in conversation.questions]
         order = [name for name, _ in pages if name in conversation.questions]
         firsts = sorted(dict.fromkeys(order), key=order.index)
@@ -253,7 +264,7 @@ def judge(town: Town, stored: Sequence[str]) -> Verdict:
                 strange.append(
                     f"{question}: shows {len(shown)} of {len(expected)} characters: {shown[:100]} … {shown[-100:]}"
                 )
-    return Verdict(whole_ones, duplicates, lost, out_of_order, tuple(strange))
+    return Verdict(whole_ones, duplicates, lost, out_of_order, tuple(strange), notices)
 
 
 def _named(page: str) -> str:

@@ -9,6 +9,7 @@ from benchmarks.chaos import kept
 from benchmarks.chaos_model import asking, whole
 from benchmarks.chaos_town import Town, judge, town
 from bot.memory.texts import KEPT, KEPT_AND_LEARNED, LEARNED_SINCE
+from bot.platforms import texts
 from store.engine import open_store
 from tests.fakes.incoming import said
 from tests.fakes.slack_things import BOT_ID, BOT_USER
@@ -53,6 +54,17 @@ async def test_the_line_about_what_was_stored_is_no_part_of_the_models_text(line
         reply(place, "c00-00", f"\n\n{line.format(facts='a note', earlier='another one')}")
         verdict = judge(place, [])
     assert (verdict.replies, verdict.lost, verdict.duplicates) == (1, 0, 0)
+
+
+async def test_a_message_that_the_reply_takes_longer_is_no_reply_and_no_fault() -> None:
+    async with town(conversations=1, events=1, chance=Random(1)) as place:
+        channel = place.conversations[0].channel
+        place.slack.state.write(BOT_USER, channel, texts.KEPT_WAITING, bot_id=BOT_ID)
+        waiting = judge(place, [])
+        reply(place, "c00-00")
+        verdict = judge(place, [])
+    assert (waiting.lost, waiting.notices) == (1, 1)
+    assert (verdict.replies, verdict.notices, verdict.strange) == (1, 1, ())
 
 
 async def test_a_late_question_counts_before_the_later_ones_that_waited_when_it_came(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ async def test_attempts_count_from_where_a_turn_last_got_further(store: Store) -
     once_more = await claimed(store, now=START + 2 * LEASE)
     assert once_more.attempts == 3
     await store.ledger.save(once_more, progress="step 1")
-    assert (await claimed(store, now=START + 3 * LEASE)).attempts == 1
+    assert (await claimed(store, now=START + 4 * LEASE)).attempts == 1  # the third attempt holds it for two leases
 
 
 async def test_a_claim_that_is_discounted_is_no_attempt_and_holds_the_turn(store: Store) -> None:
