@@ -73,7 +73,7 @@ class OnDemand(Generic[T]):
                 await self._until_idle(held)
         except Exception as error:  # everyone who waits for the opening raises it
             if held.opened.done():
-                log.exception("what was open on demand did not close well")
+                log.exception("a resource that was opened on demand did not close cleanly")
             else:
                 held.opened.set_exception(error)
         finally:

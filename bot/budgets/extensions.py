@@ -139,7 +139,7 @@ class ExtensionService:
         extension = Extension.GIVEN if given else Extension.REFUSED
         outcome = await self.days.decide(number, person, extension, self.rules.percent, self.clock.now())
         if outcome is Decided.STORED:
-            log.info("the budget %s was decided about: %s", number, extension)
+            log.info("a decision was made about the budget %s: %s", number, extension)
             mark = BudgetMark.EXTENDED if given else BudgetMark.DECLINED
             self.telemetry.record(BudgetSeen(day.budget.whose, mark))
             self.wake()
@@ -170,7 +170,7 @@ class ExtensionService:
             if approver is not None:
                 return question if approver.reads else None
         if unknown is not None:
-            log.warning("it is not known whether a person may extend a budget: %s", unknown)
+            log.warning("could not check whether a person can extend a budget: %s", unknown)
             raise Refused(budgets_texts.APPROVERS_UNKNOWN) from unknown
         raise Refused(budgets_texts.NOT_AN_APPROVER.format(who=who))
 
@@ -228,7 +228,7 @@ class ExtensionService:
             except CogencyError as error:
                 failures.append(error)
         for failure in failures:
-            log.warning("someone could not be written about a budget: %s", failure)
+            log.warning("a message about a budget could not be sent or updated: %s", failure)
         if is_over:
             await self.days.sweep(now)
         if failures and not is_over:
@@ -249,7 +249,7 @@ class ExtensionService:
         if people:
             await self.days.address(day.number, MessageKind.REQUEST, people)
             return
-        log.warning("nobody who may extend a budget could be found")
+        log.warning("nobody who can extend a budget could be found")
         if self._lists_all(day) and await self.days.waits(day.number):
             await self.days.decide(day.number, "", Extension.UNASKED, 0, now)
             self.wake()
@@ -282,7 +282,7 @@ class ExtensionService:
                 continue
             found = await platform.event(EventTarget(f"{BUDGET}:{day.number}:{what}", BUDGET, channel))
             if isinstance(found, NotAllowed):
-                log.warning("alerts about budgets cannot be posted: %s", found.why)
+                log.warning("budget alerts cannot be posted: %s", found.why)
                 return
             incoming = replace(found, kind=TurnKind.EVENT, text=text)
             await self.written.accept(incoming, text, Terms(self.clock.now()))
@@ -382,7 +382,7 @@ class ExtensionService:
             try:
                 pages = await platform.send(person, panel)
             except PageGone:
-                log.info("%s cannot be written about a budget", person)
+                log.info("%s cannot be messaged about a budget", person)
                 await self.days.closed(number, kind, person)
                 return
         if not await self.days.shown(number, kind, person, pages):  # it was forgotten meanwhile

@@ -78,7 +78,7 @@ class HandoffTools:
             self._places[place] = bool(await self.people.rules(*place))
         except CogencyError as error:
             self._places[place] = False
-            log.warning("whether a human can be asked is not known: %s", error)
+            log.warning("could not check whether a human can be asked: %s", error)
 
     def tools(self, asker: Asker) -> Sequence[Tool]:
         return self._tools if self._places.get((person_source(asker.person.id), asker.channel)) else ()

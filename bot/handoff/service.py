@@ -438,7 +438,7 @@ class HandoffService:
             try:
                 pages = await platform.send(person, Panel(text, (PanelAction(texts.TAKE_BUTTON, _mark(number)),)))
             except PageGone:
-                log.info("request %d: %s cannot be written to", number, person)
+                log.info("request %d: %s cannot be messaged", number, person)
                 await self.handoffs.shown(number, person, ())
                 await self.handoffs.closed(number, person)
                 return

@@ -153,7 +153,7 @@ class PlaceKeyService:
                 end = "…" if own.key is None else key_end(own.key.reveal())
                 log.warning("%s refuses a channel's own API key (%s): %s", own.vendor, end, trouble)
         except StoreError as error:
-            log.warning("whether a channel's key is refused could not be stored: %s", error)
+            log.warning("could not store whether a channel's key is refused: %s", error)
 
 
 @cache

@@ -216,7 +216,7 @@ class ApproverService:
                     failures.append(error)
         if any(approval.call is not None for approval in approvals):
             for failure in failures:  # it is tried again with the next look
-                log.warning("turn %s: an approver could not be served: %s", job.key, failure)
+                log.warning("turn %s: a message to an approver could not be sent or updated: %s", job.key, failure)
             await self.jobs.again(job, now + timedelta(seconds=CHECK_S))
         elif failures:
             raise failures[0]

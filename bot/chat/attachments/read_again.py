@@ -149,7 +149,7 @@ async def attached_now(
             original = replace(message, message_id=message_of(message.message_id))  # of a regenerated question
             files = await platforms[source](original, person)
     except TimeoutError:
-        log.info("what is attached to an earlier message was not told in time")
+        log.info("the platform did not report an earlier message's files in time")
         files = None
     return ToolError(HIDDEN, ours=True) if files is None else [FoundFile(message, source, file) for file in files]
 

@@ -377,7 +377,7 @@ class Answering:
                 await running.lease.ensure(claim)
                 messages = await surface.present(key, shown, words, again=again)
             except PageGone as gone:
-                log.warning("turn %d: what the answer presents could not be shown: %s", claim.turn, gone)
+                log.warning("turn %d: the answer's cards, tables or buttons could not be shown: %s", claim.turn, gone)
                 break
             except PageQueued as queued:  # the call was not made
                 pause, failure = queued.wait_s, queued

@@ -203,7 +203,7 @@ class ShardRunner:
                 self._session = self._position()
                 self.down()
                 pause = backoff.failed()
-                log.warning("Discord: shard %d: %s; again in %.0f s", self.shard.number, type(error).__name__, pause)
+                log.warning("Discord: shard %d: %s; retrying in %.0f s", self.shard.number, type(error).__name__, pause)
                 await self.client.clock.sleep(pause)
 
     async def _listen(self, backoff: Backoff) -> None:
