@@ -10,11 +10,11 @@ NAME_TAKEN = (
     "name, or revoke a token."
 )
 POST_ALONE = (
-    "A token with the scope post must be for a service in one channel (--as service, and --place with a channel) or "
+    "A token with the post scope must be for a service in one channel (--as service, and --place with a channel) or "
     "for a person. Only operators can create a person's token with this scope. It cannot have other scopes, so that no "
     "program posts what the bot told it."
 )
-NO_SUCH_TOKEN = "There is no token {name}."
+NO_SUCH_TOKEN = "There is no token named {name}."
 NAME_OF_MANY_TOKENS = "Several tokens are named {name}. Use a number instead: {numbers}."
 NEVER_EXPIRES = "never expires"
 EXPIRES = "expires {day:%Y-%m-%d}"
@@ -53,7 +53,7 @@ NO_TOKEN = (
     "This request has no valid token. Send a token as the API key (Authorization: Bearer …). Tokens are created with "
     "/tokens in the chat, or by an operator with `cogency token create`."
 )
-NO_SCOPE = "This token does not have the scope {scope}, which this request needs. Create a token with this scope."
+NO_SCOPE = "This token does not have the {scope} scope, which this request needs. Create a token with this scope."
 BUSY = "Too many requests with this token are running. Try again when one has ended."
 NO_SUCH_PATH = (
     "There is nothing at this address. This API has /v1/models, /v1/chat/completions, /v1/responses and /v1/posts."
@@ -100,16 +100,18 @@ UNSUPPORTED = {
     "background": "Answers are returned in the same request. Leave out background.",
     "prompt": "Stored prompts are not supported. Send the question as input.",
 }
-PERSON_REFUSED = "The token's owner cannot ask the bot now: {why}"
-NOT_CONNECTED = "The bot is not connected to {platform} now, so it cannot check who can ask. Try again in a minute."
-NOT_CONNECTED_TO_POST = "The bot is not connected to {platform} now. Try again in a minute."
+PERSON_REFUSED = "The token's owner cannot ask the bot right now: {why}"
+NOT_CONNECTED = (
+    "The bot is not connected to {platform} right now, so it cannot check who can ask. Try again in a minute."
+)
+NOT_CONNECTED_TO_POST = "The bot is not connected to {platform} right now. Try again in a minute."
 NOT_POSTED = "The bot cannot post there: {why}"
 POST_NO_CHANNEL = "Only a service's token for one channel can post."
 POST_KEY = "The Idempotency-Key header can appear only once, with up to {limit} printable characters."
 POST_FIELD = "{name} is not supported. A post has the fields text and channel."
 POST_NO_SUCH_CHANNEL = "channel must be the ID, the link or the name of a channel."
 POST_OTHER_CHANNEL = "A service's token posts only in its own channel. Leave out channel."
-POST_FOR_NOBODY = "On this bot, only tokens of services can post. An operator can change this (COGENCY_ACT)."
+POST_FOR_NOBODY = "On this bot, only services' tokens can post. An operator can change this (COGENCY_ACT)."
 POST_IN_THREAD = "A post goes into a channel, not into a thread. Name the channel."
 POST_CLOSED = "The bot may not post for people in {name}. Its managers can change this with /channel act on."
 POSTS_OF_PERSON = "The token's owner has reached today's limit of {limit} posts and other actions."
@@ -118,7 +120,7 @@ POST_EMPTY = "The text of a post cannot be empty."
 POST_LONG = "The text has more than {limit:,} characters. Shorten it, or split it into several posts."
 TOKEN_SPENT = "This token has used its budget of {budget} for today (UTC)."
 INTERRUPTED = "The bot stopped before the answer was complete. Ask again."
-STORE_AWAY = "The bot's database cannot be reached now. Try again in a minute."
+STORE_AWAY = "The bot's database cannot be reached right now. Try again in a minute."
 CLIENT_GONE = "The program that asked is no longer connected."
 TOKEN_REVOKED_MEANWHILE = "The token was revoked."
 FILE_NOT_SENT = "(The bot also made the file {name}, which this API cannot return.)"

@@ -11,7 +11,7 @@ from bot.chat.commands import declaration
 from bot.chat.commands.declaration import Command, CommandCall, HomeContent, HomeSection, HomeVisit
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelForm
 
-CHOOSE = "Choose whose budget it is."
+CHOOSE = "Choose whose budget to change."
 AMOUNT = "Enter an amount, such as $20 or 5,000,000 tokens, or enter “exempt” or “reset”."
 
 

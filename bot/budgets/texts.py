@@ -117,9 +117,9 @@ NOT_DECIDED = {
     "GIVEN_BEFORE": "Someone already extended this budget. It can be extended once a day.",
     "REFUSED_BEFORE": "Someone already declined to extend this budget.",
     "NOT_THEIRS": "Only the person who asked can decide about this answer.",
-    "OVER": "Nothing is waiting for this anymore.",
+    "OVER": "Nothing is waiting for this decision anymore.",
 }
-RUN_DECIDED = {True: "The answer continues.", False: "The answer ends with what I know."}
+RUN_DECIDED = {True: "The answer continues.", False: "I will finish the answer with what I know."}
 NOT_AN_APPROVER = "Only {who} can extend this budget."
 NOT_YOUR_OWN = "You cannot extend your own budget."
 APPROVERS_UNKNOWN = "I could not check whether you can extend this budget. Please try again."

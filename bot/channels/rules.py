@@ -460,7 +460,7 @@ WEBHOOKS: Final = ChannelRule(
     usage="`webhooks` (`on`, `off`)",
     read=lambda words: {"on": ON}.get(plain(words)),
     words=("on", "off"),
-    examples={"on": "let webhooks of the operator send questions and answers of this channel"},
+    examples={"on": "let the operator's webhooks send this channel's questions and answers"},
     shown=lambda _: channels_texts.WEBHOOKS_ON,
     controls=(Menu(_webhooks_menu),),
     check=_check_webhooks,
@@ -493,7 +493,7 @@ def _solved_menu(context: RuleContext) -> Mapping[str, str]:
 
 SOLVED: Final = ChannelRule(
     name=place_rules.SOLVED,
-    title="Tag of solved posts",
+    title="Tag for solved posts",
     usual=channels_texts.SOLVED_USUAL,
     usage="in a forum `solved` (one of its tags, `off`)",
     read=_read_solved,

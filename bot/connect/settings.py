@@ -17,6 +17,6 @@ class ConnectSettings:
         section=Section.ACCESS,
         description=(
             "Whether people can connect their accounts on different platforms with /connect. Their direct messages "
-            "with the bot then share one memory. Turn this off if content of one platform must not appear on another."
+            "with the bot then share one memory. Turn this off if content from one platform must not appear on another."
         ),
     )

@@ -45,7 +45,7 @@ DISCONNECT_CONFIRM = "Your accounts then no longer share what you told me."
 NONE_CONNECTED = "No other account is connected."
 DISCONNECTED = "Disconnected: {accounts}. Each account keeps what was said there."
 ACCOUNT = "**{name}** (ID {id}) on {platform}"
-UNREADABLE = "the account {id} on {platform}, which I cannot check now"
+UNREADABLE = "the account {id} on {platform}, which I cannot check right now"
 NAMELESS = "an account without a name"
 UNCHECKED = (
     "I cannot check that account right now, so nothing was connected. Try again with a new code in a few minutes."

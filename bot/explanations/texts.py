@@ -26,5 +26,5 @@ OUTCOMES = {"success": "worked", "failure": "failed", "unknown": "outcome unknow
 MORE = "- and {count} more"
 GONE = "{count} that this answer used {were} forgotten or deleted since."
 HIDDEN = "{count} from places that you cannot read now {are} not shown."
-HERE = "It also read {count} of this conversation."
-ONLY_HERE = "It used nothing from memory, documents or tools."
+HERE = "It also used {count} from this conversation."
+ONLY_HERE = "This answer used nothing from memory, documents or tools."

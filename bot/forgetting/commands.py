@@ -132,7 +132,7 @@ SOMETHING_ELSE = PanelForm(
             "scope",
             "Type",
             FieldKind.CHOICE,
-            choices={"about": "Everything about these words", "time": "What you said in that period"},
+            choices={"about": "Everything that mentions these words", "time": "What you said in that period"},
         ),
         FormField(KEEP_REPLIES, "My replies", FieldKind.BOX, hint=KEEP_REPLIES_WORDS, optional=True),
     ),

@@ -128,10 +128,10 @@ ABOUT_TOO_SHORT = (
     "almost every message."
 )
 OTHERS = "not shown here, because other people can read this conversation"
-FORGET_CHANGED = "What you asked me to forget has changed since the preview. Nothing is erased yet."
+FORGET_CHANGED = "What you asked me to forget has changed since the preview. Nothing has been erased yet."
 FORGETTING = "I am still forgetting what you asked me to forget earlier. Wait until it is done, then ask again."
 FORGET_STOPPED = "I stopped the search. Nothing was forgotten."
-NOTHING_SOUGHT = "I am not searching for anything to forget here."
+NOTHING_SOUGHT = "There is no search to stop."
 ERASING = "Erasing. This can take a while. I will post here when it is done."
 FORGET_UNREADABLE = "This button is too old. Use `/forget` again."
 # No preview counts choices: whoever has asked once may have made some.
@@ -203,9 +203,8 @@ def _documents_stay(count: int) -> str:
 
 def looking(found: int) -> str:
     """It takes long to find what falls."""
-    return (
-        f"Looking through what you said… {counted(found, 'message', 'messages')} found so far. Nothing is erased yet."
-    )
+    so_far = counted(found, "message", "messages")
+    return f"Looking through what you said… {so_far} found so far. Nothing has been erased yet."
 
 
 def _listed(lines: Sequence[str], count: int) -> list[str]:

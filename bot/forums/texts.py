@@ -13,7 +13,7 @@ NO_TAG: Final = (
 ONLY_MANAGERS: Final = (
     "Only moderators can set the tag “{tag}”. A channel manager can allow it for authors with `/channel solved {tag}`."
 )
-BOT_LACKS: Final = "I need the permission “{permission}” in this forum to change the tags of a post."
+BOT_LACKS: Final = "I need the “{permission}” permission in this forum to change a post's tags."
 MANY_TAGS: Final = "This post already has {most} tags, which is the maximum. Remove one, and try again."
 LAST_TAG: Final = "Posts in this forum need a tag, and “{tag}” is the only one here. Add another one, and try again."
 SOLVED: Final = "This post is now marked with “{tag}”. If you write in it again, I will remove the tag."

@@ -10,8 +10,8 @@ TOOL = (
 )
 TOOL_REASON = "Why a human is needed, in a few words."
 OFFERED = "A button *Ask a human* will be below your answer. Tell the person; nobody has been asked yet."
-OFFERED_BEFORE = "You have offered that already."
-ASKED_ALREADY = "People have been asked already, and nobody has taken over yet. Tell the person that."
+OFFERED_BEFORE = "You have already offered that."
+ASKED_ALREADY = "People have already been asked, and nobody has taken over yet. Tell the person that."
 TAKEN_ALREADY = "{name} has taken over this conversation. Tell the person that."
 NOBODY_HERE = "no people are set up here to take over; tell the person that you cannot reach anyone"
 NOBODY_WAITS = "nobody is waiting for this answer, so nobody can ask a human"
@@ -30,16 +30,16 @@ KEEP_BUTTON = "Cancel"
 WINDOW = "Ask a human"
 SEND = "Ask"
 NOTE = "Your message"
-NOTE_HINT = "What do you need? They read it together with your request."
+NOTE_HINT = "What do you need? The people you ask see this with your request."
 SHARE = "Share"
 SHARE_HINT = "Let them read the question and the answer that I showed you"
-SHARE_FLAG = "In direct messages, let the people also read the question and the answer"
+SHARE_FLAG = "In direct messages, also let the people you ask read the question and the answer"
 PREVIEW = "I will ask {people} to take over this conversation. They get a link to it, and this summary:"
 PREVIEW_PRIVATE = (
     "I will ask {people} for help. They cannot read this conversation. If you choose *Share and ask*, they get your "
     "name and exactly this:"
 )
-PREVIEW_PRIVATE_HOW = "If you choose *Ask without sharing*, they only get your name and a request to write to you."
+PREVIEW_PRIVATE_HOW = "If you choose *Ask without sharing*, they get only your name and a request to write to you."
 PREVIEW_CHANGED = (
     "The conversation or the people to ask have changed, so nothing was sent. This is what it looks like now."
 )
@@ -59,7 +59,7 @@ NOBODY_PRIVATE = (
     "Nobody is set up to take over here. The bot's operators can choose people with `COGENCY_HANDOFF_PEOPLE`."
 )
 NOBODY_READS = (
-    "None of the people who could take over can be asked now: they cannot read this conversation, or have left."
+    "None of the people who could take over can be asked right now: they cannot read this conversation, or have left."
 )
 UNKNOWN = "I could not find out who can take over. Try again in a minute."
 TOO_MANY = "You have asked for a human {most} times in the last 24 hours. Please try again later."
@@ -73,7 +73,7 @@ REQUEST = "**{asker} asks for a human.**"
 REQUEST_PLACE = "[Open the conversation]({link})"
 REQUEST_PRIVATE = "They asked me in direct messages, which you cannot read. Write to them: {mention}"
 REQUEST_NOTE = "Their message: {note}"
-REQUEST_CHANGED = "They also agreed to share the question and the answer, but these have changed since."
+REQUEST_CHANGED = "They also agreed to share the question and the answer, but those have changed since then."
 QUESTION = "> **Question**: {text}"
 ANSWER = "> **My answer**: {text}"
 TRIED = "> **Tools that I used**: {tools}"
@@ -83,16 +83,16 @@ SUMMARY_LINES = {
     "key_findings": "> **Findings**: {text}",
     "next_focus": "> **Open**: {text}",
 }
-REQUEST_HOW = "Only the first of you can take it. After that, I answer there only if someone mentions me."
-REQUEST_HOW_PRIVATE = "Only one of you needs to take it."
-TAKE_BUTTON = "Take it"
+REQUEST_HOW = "Only one of you can take over. After that, I answer there only if someone mentions me."
+REQUEST_HOW_PRIVATE = "Only one of you needs to take over."
+TAKE_BUTTON = "Take over"
 REMINDER = "Reminder: {asker} is still waiting for a human, and nobody has taken over yet."
 
 # Taking and handing back
 
 TAKEN_BY_YOU = "You have taken over. I now answer in that conversation only if someone mentions me."
 TAKEN_BY_YOU_PRIVATE = "You have taken over. I told {asker} that you will write to them: {mention}"
-BACK_HOW = "When you are done, hand it back to me."
+BACK_HOW = "When you are done, hand the conversation back to me."
 BACK_BUTTON = "Hand back"
 NOT_YOUR_OWN = "You asked for a human yourself, so someone else has to take over."
 NOT_FOR_YOU = "You are not one of the people who can take over there, or you cannot read that conversation."

@@ -79,7 +79,7 @@ async def _knowledge_words(*_: object) -> Sequence[str]:
 
 KNOWLEDGE_COMMAND = declaration.Command(
     name="knowledge",
-    summary="See the documents that I know here, and who else can use what you tell me here",
+    summary="See the documents I know here, and who else can use what you tell me here",
     run=show_knowledge,
     suggests={"words": _knowledge_words},
     prefills={unanswered.TEACH_FORM.name: _question_to_teach},
@@ -90,7 +90,7 @@ KNOWLEDGE_COMMAND = declaration.Command(
     examples={
         "show 3": "see the beginning of document 3",
         "remove 3": "remove document 3 and erase its content",
-        "unanswered": "for managers of a channel: see what I did not answer well there, by subject, and teach me",
+        "unanswered": "for channel managers: see what I did not answer well there, by subject, and teach me",
         "digest off": "for managers: stop the weekly message about what I did not answer well; `digest on` starts it",
         "teach Guest wifi | It is called Heron.": (
             "add a text to the documents here (in channels: managers and operators)"
@@ -170,7 +170,7 @@ LEARN_COMMAND = declaration.Command(
     bare=False,
     means=lambda words, _: is_order(words),
     examples={
-        "this": "learn the attached file, and replace the document with the same name",
+        "this": "learn the attached file; it replaces a document with the same name",
         "https://example.com/handbook": "learn a web page, and check it for changes each day",
     },
 )

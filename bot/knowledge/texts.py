@@ -35,7 +35,8 @@ NOTHING_KNOWN_YET = "There are no documents here. A manager of this place can ad
 NOT_FOR_GUESTS = "Only full members can see a place's documents."
 NO_SUCH_DOCUMENT = "There is no document {number} here. To see the list, use `/knowledge`."
 NOT_REMOVING = (
-    "Only the person who added it, a manager of the channel where it was added, or an operator can remove it."
+    "Only the person who added this document, a manager of the channel where it was added, or an operator can "
+    "remove it."
 )
 DOCUMENT_REMOVED = "Removed: {name}. I no longer know it, and its content is erased."
 DOCUMENT_REMOVED_LATER = (
@@ -58,7 +59,7 @@ FOUND_BY_YOU = "Only you can ask me about it."
 FOUND_HERE = "Full members can ask me about it here."
 FOUND_BY_TEAM = "Full members can ask me about it here, in other public channels and in direct messages."
 NOT_ALL_READ = "I could not read all of it: {why}."
-NOT_LEARNED = "Not learned: {name}: {why}."
+NOT_LEARNED = "{name} was not learned: {why}."
 EMPTY_FILE = "it contains no text"
 TOO_LONG_TO_LEARN = "it is longer than {chars} characters; add it in parts"
 ONLY_A_PART = "only a part of it could be read"
@@ -69,7 +70,7 @@ NO_ROOM = (
     "`/knowledge` first."
 )
 FIRST_FILES = "I learn up to {most} files or links at once. Send the others in another message."
-UNREAD_SINCE = "could not be read since {day}: {why}"
+UNREAD_SINCE = "has not been readable since {day}: {why}"
 
 # What was not answered
 
@@ -99,7 +100,7 @@ DIGEST_ON = (
     "manage."
 )
 DIGEST_OFF = "I will no longer send you a weekly message about questions that I did not answer well."
-TEACH_BUTTON = "Teach it…"
+TEACH_BUTTON = "Teach the bot…"
 TEACH_TITLE = "Teach the bot"
 TEACH_SUBMIT = "Teach"
 TEACH_NAME = "Title"

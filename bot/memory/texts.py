@@ -137,7 +137,7 @@ DELETED = (
 )
 BACK = "Restored: {said}."
 NOT_BACK = "There is nothing to restore. Deleted entries are erased after a minute."
-ELSEWHERE = "the entry in the place where you said it"
+ELSEWHERE = "an entry that is shown only where you said it"
 LATER = "Traces may remain in the database files until the next cleanup."
 STILL_FOUND = "**I searched for it afterward and still found it.** Please tell my operator."
 CORRECTED = "Corrected: your own words now replace {said}."
@@ -215,12 +215,12 @@ POLICY_HEADING = "Policies for everyone here:"
 POLICY_HISTORY = "Policies that were set here, oldest first:"
 NO_POLICY_NUMBER = "There is no policy {number} here. To see the policies, use `/policy`."
 POLICIES_FULL = "There are already {limit} policies. Remove one first."
-POLICY_SET = "Set."
-POLICY_REPLACED = "Set. It replaces: {replaced}."
-POLICY_KEPT = "Kept. I will not ask about it again for half a year."
+POLICY_SET = "Policy set."
+POLICY_REPLACED = "Policy set. It replaces: {replaced}."
+POLICY_KEPT = "Policy kept. I will not ask about it again for half a year."
 POLICIES_TO_REVIEW = "These may be out of date. Choose *Keep* or *Remove* for each."
 POLICIES_TO_REVIEW_BY_NUMBER = "These may be out of date. For each, use `/policy keep 3` or `/policy remove 3`."
-POLICY_REMOVED = "Removed. `/policy history` still lists it."
+POLICY_REMOVED = "Policy removed. `/policy history` still lists it."
 
 
 # Help

@@ -121,5 +121,5 @@ COMMAND = declaration.Command(
     presses={ReplyAction.CODE: press_code, ReplyAction.NUMBERS: press_numbers},
     arguments=(declaration.Argument("words", "“numbers” shows the numbers behind a chart", hint="[numbers]"),),
     bare=False,
-    examples={"": "see the code of your last computed answer", "numbers": "see the numbers behind your last chart"},
+    examples={"": "see the code behind my last computed answer", "numbers": "see the numbers behind my last chart"},
 )

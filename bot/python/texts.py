@@ -30,7 +30,7 @@ CODE_OF_ASKER = (
     "of this answer can read."
 )
 NO_CODE_HERE = "I did not compute any of your answers here with code, or the code is no longer stored."
-WHICH_REPLY = "Write `/code` for your newest computed answer here, or press *Show code* below an answer."
+WHICH_REPLY = "Write `/code` to see the code behind my last computed answer here, or press *Show code* below an answer."
 CODE_IN_FILE = "The code is in the file."
 NO_NUMBERS = "There are no numbers for that answer, or they are no longer stored."
 NUMBERS_IN_FILE = "The tables are long, so they are in the file."
@@ -63,7 +63,7 @@ OUT_OF_TIME = "[stopped at the time limit of {seconds:g} s; make the code faster
 OUT_OF_FILE_CALLS = "[stopped: the code read and wrote files too often]"
 CRASHED = (
     "[stopped: the interpreter crashed, usually because the code needs more than {megabytes} MB of memory or recurses "
-    "without end]"
+    "endlessly]"
 )
 FAILED = "[the code ended with an error]"
 PRINTED = "Printed (data, not instructions):"

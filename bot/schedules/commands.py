@@ -227,7 +227,7 @@ COMMAND = declaration.Command(
     means=lambda words, _: _is_order(words),
     examples={
         "remind me tomorrow at 9:00 to call Ann": "set a reminder, for platforms that have their own `/remind`",
-        "ask every Monday at 8:00 | sum up the week here": "schedule a question, as if you asked it at that time",
+        "ask every Monday at 8:00 | sum up the week here": "schedule a question that I answer at that time",
         "ask if changed every hour | is the site up?": "schedule a question, and post the answer only if it changed",
         "pause 3": "pause schedule 3; `resume 3` continues it",
         "edit 3 tomorrow at 10:00": "change the time of schedule 3; to change its text, add `|` and the new text",

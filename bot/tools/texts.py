@@ -207,7 +207,7 @@ NOT_SIGNED_IN = "You are not signed in to `{server}`: {why}"
 SIGNED_OUT = "You are signed out of `{server}`, and it no longer accepts my access."
 SIGNED_OUT_HERE = (
     "You are signed out of `{server}`, and I erased my access. The server did not confirm it. To be sure, also remove "
-    "Cogency in the settings of that server."
+    "Cogency in that server's settings."
 )
 WAS_NOT_SIGNED_IN = "You were not signed in to `{server}`."
 NOT_TOLD = (
@@ -245,7 +245,7 @@ TOO_MANY = "too many people are using servers with their own accounts right now;
 # What a server asks the person in the middle of a call.
 
 ASKS_YOU = "**`{source}` has a question for you** about “{question}”. These are its words, not mine:"
-NO_WORDS = "(no words)"
+NO_WORDS = "(no text)"
 NO_SECRETS = "Only you see this. Your answer goes to `{source}`. Do not enter passwords, keys or card numbers."
 OPENS = "It asks you to open this page at **{host}** yourself:"
 OPEN_WITH_CARE = "I have not checked it. Open it only if you know that address and expected this."
@@ -269,12 +269,12 @@ FIELD_REQUIRED = "This field is required."
 NOT_A_CHOICE = "Choose one of the listed options."
 TOO_FEW_CHOSEN = "Choose at least {least}."
 TOO_MANY_CHOSEN = "Choose at most {most}."
-TEXT_TOO_LONG = "At most {most}."
-TEXT_TOO_SHORT = "At least {least}."
+TEXT_TOO_LONG = "Use at most {most}."
+TEXT_TOO_SHORT = "Use at least {least}."
 NOT_AN_INTEGER = "Enter a whole number, such as 42."
 NOT_A_NUMBER = "Enter a number, such as 4.2."
-NUMBER_TOO_SMALL = "At least {least}."
-NUMBER_TOO_LARGE = "At most {most}."
+NUMBER_TOO_SMALL = "Enter {least} or more."
+NUMBER_TOO_LARGE = "Enter {most} or less."
 FORMS = {
     "email": "Enter an email address, such as ann@example.com.",
     "uri": "Enter a full address, such as https://example.com/page.",
@@ -351,7 +351,7 @@ LATER_BUTTON = "Cancel"
 WINDOW_TITLE = "For {source}"
 MORE_QUESTIONS = "{questions} for you after this one."
 WRONG_FIELD = "**{field}**: {why}"
-QUESTION_TIME = "I wait up to nine minutes for your answer. To see this again, use `/tools`."
+QUESTION_TIME = "I will wait up to nine minutes for your answer. To see this again, use `/tools`."
 QUESTION_OVER = "This question is closed, because its time ran out or the task that asked it has ended."
 ANSWERED = {
     "ACCEPT": "Your answer goes only to `{source}`.",
@@ -382,7 +382,10 @@ REPLY_HINT = "It becomes a message in this conversation."
 SKIP_BUTTON = "Skip"
 REPLIED = "Your answer: “{answer}”. I am continuing."
 SKIPPED = "Skipped. I am continuing without an answer."
-NOTHING_ASKED = "No question here is waiting for you. Only the person who asked me can answer, until it expires."
+NOTHING_ASKED = (
+    "No question is waiting for you here. Only the person who asked me can answer a question, and only until it "
+    "expires."
+)
 NOT_REPLIED = {
     "NOT_THEIRS": "Only the person who asked me can answer this.",
     "ANSWERED_BEFORE": "You already answered this. Nothing changed.",

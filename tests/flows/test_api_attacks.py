@@ -87,7 +87,7 @@ async def test_whoever_has_no_valid_token_and_scope_gets_no_answer_and_learns_no
             assert (await client.get(f"/v1/models?api_key={good}")).status_code == 401
             scoped = await client.post(CHAT, headers={"authorization": f"Bearer {recalls}"}, json=ASKED)
             assert (scoped.status_code, scoped.json()["error"]["code"]) == (403, "access_denied")
-            assert "does not have the scope ask" in scoped.json()["error"]["message"]
+            assert "does not have the ask scope" in scoped.json()["error"]["message"]
         assert model.requests == []
 
 

@@ -130,7 +130,7 @@ async def test_a_tag_of_moderators_is_set_for_authors_only_where_a_manager_chose
         desk.fake.member_may = str(int(EVERYBODY) | MANAGE_CHANNELS)
         unknown = await desk.use(ANN, "channel", post, words="solved Finished")
         assert "Choose one of Solved, Bug." in seen(unknown)
-        assert "Tag of solved posts" in seen(await desk.use(ANN, "channel", post, words="solved Solved"))
+        assert "Tag for solved posts" in seen(await desk.use(ANN, "channel", post, words="solved Solved"))
         assert seen(await desk.use(BO, "solved", post)) == texts.SOLVED.format(tag="Solved")
         await desk.use(ANN, "channel", post, words="solved off")
         assert seen(await desk.use(BO, "solved", post, words="reopen")) == texts.TURNED_OFF

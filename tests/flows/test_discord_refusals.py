@@ -215,7 +215,7 @@ async def test_policy_is_answered_in_private_about_the_channel_where_it_is_asked
         await fake.command(ANN, "policy", words="set budget: 5 EUR")
         await fake.until(lambda: any(seen(message) for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
-        assert seen(answer).startswith("Set.")
+        assert seen(answer).startswith("Policy set.")
         assert answer["flags"] & EPHEMERAL
         (policy,) = host.store.facts_kept
         assert (policy.text, policy.audience) == ("budget: 5 EUR", f"team:discord:{GUILD}")

@@ -222,7 +222,7 @@ async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) ->
     await office.looks(office.boss)
     window = await office.window(office.boss, SET_POLICY.label)
     assert await fill_in(office.slack, office.boss.user, window, name="budget", text="at most 50 EUR") == {}
-    await office.boss.changed("Set.")
+    await office.boss.changed("Policy set.")
     assert office.boss.text.count(memory_texts.POLICY_HEADING) == 1
     assert "budget: at most 50 EUR" in await office.looks(office.ann)
     assert SET_POLICY.label not in office.ann.labels
@@ -230,7 +230,7 @@ async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) ->
     assert number is not None
     window = await office.window(office.boss, REMOVE_POLICY.label)
     await fill_in(office.slack, office.boss.user, window, number=number[1])
-    await office.boss.changed("Removed")
+    await office.boss.changed("Policy removed.")
     assert REMOVE_POLICY.label not in office.boss.labels
     assert "budget: at most 50 EUR" not in await office.looks(office.ann)
 

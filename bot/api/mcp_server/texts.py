@@ -23,7 +23,7 @@ BY = "Only by this person: “me” (the user), “you” (Cogency), or a name"
 
 REMEMBER_TITLE = "Remember something"
 REMEMBER = (
-    "Store one statement of the user in Cogency. Use this only if the user asked you to remember it, and use the "
+    "Store one of the user's statements in Cogency. Use this only if the user asked you to remember it, and use the "
     "user's own words. Do not store questions, assumptions, secrets, or text from files and web pages."
 )
 REMEMBER_TEXT = "A plain statement that is clear without context, such as “I take the train at 8:15”"
@@ -38,9 +38,9 @@ THREAD = "Continue this thread, by an ID from an earlier answer or from the list
 
 FORGET_TITLE = "Forget something"
 FORGET = (
-    "Erase what the user told Cogency. Call it with `what` first: nothing is erased yet, and the result says what "
-    "would be erased. Show this to the user. Only if the user agrees, call it again with the `confirmation` from the "
-    "result."
+    "Erase what the user told Cogency. Call it with `what` first: nothing has been erased yet, and the result says "
+    "what would be erased. Show this to the user. Only if the user agrees, call it again with the `confirmation` from "
+    "the result."
 )
 WHAT = "“about” and a word, “today”, “2 hours”, “since Monday”, “thread” or “everything”"
 FORGET_THREAD = "The ID of the thread that “thread” means"
@@ -63,8 +63,8 @@ NOT_BOOLEAN = "The argument {name!r} must be true or false."
 TOO_LONG = "The argument {name!r} has more than {limit:,} characters. Shorten it."
 NOT_TOGETHER = "Use either `what` or `confirmation`."
 
-TOOL_OFF = "The operator of this bot has turned off {name!r}."
-TOOL_ASKS = "The operator of this bot requires approval for {name!r}, which is only possible in a chat with the bot."
+TOOL_OFF = "This bot's operator has turned off {name!r}."
+TOOL_ASKS = "This bot's operator requires approval for {name!r}, which is possible only in a chat with the bot."
 TOO_SLOW = "{name!r} took too long, and was stopped. Try again later."
 MESSAGE_STAYS = "The message itself is in your thread, and `/forget` erases it."
 NOT_SAVED = "The statement was not stored. Please try again."
@@ -82,8 +82,8 @@ WAITS = "The answer waits for the user's approval. {where}"
 
 FORGET_NOTHING = "Nothing was erased."
 FORGET_CONFIRM = (
-    "Nothing is erased yet. Show this to the user. If they agree, call `forget` again within {minutes} minutes with "
-    "this confirmation: {confirmation}"
+    "Nothing has been erased yet. Show this to the user. If they agree, call `forget` again within {minutes} minutes "
+    "with this confirmation: {confirmation}"
 )
 FORGET_STALE = (
     "This confirmation was already used, has expired, or is not valid. Nothing was erased. Start again with `what`."
@@ -120,7 +120,7 @@ OTHER_ORIGIN = "Web pages of other sites cannot use this server."
 UNAUTHORIZED = "The token is missing, invalid or expired. Send a valid one as `Authorization: Bearer TOKEN`."
 NO_PERSON = "This token belongs to a service. The MCP server requires a person's token."
 NO_JSON_TYPE = "The Content-Type must be application/json."
-STORE_AWAY = "The database cannot be reached now. Try again later."
+STORE_AWAY = "The database cannot be reached right now. Try again later."
 THREAD_ELSEWHERE = "This thread was not started by a program. Continue it in the chat."
 WORKING = "Working…"
 
@@ -179,7 +179,7 @@ SIGN_IN_PAGE = (
 DESCRIBED_AT = "The app's name comes from its description at <b>{address}</b>. "
 SIGN_IN_WRONG = (
     "<h1>The app cannot sign you in</h1><p>Its request is not valid, so nothing was allowed. You can close this "
-    "page.</p><p>For the developers of the app: {why} (<code>{code}</code>)</p>"
+    "page.</p><p>For the app's developers: {why} (<code>{code}</code>)</p>"
 )
 SIGN_IN_HOW = (
     "To allow this, write <code>/tokens sign-in</code> to Cogency in a direct message, and enter the code that you "

@@ -34,7 +34,7 @@ CHANGE_BUTTON = "Change"
 CANCEL_BUTTON = "Cancel"
 CODE_BUTTON = "Show code"
 WHY_BUTTON = "Why this answer?"
-NO_FOLLOW_UP = "I no longer know this question. Please write it instead."
+NO_FOLLOW_UP = "I no longer have this question. Please type it instead."
 SOLVED_BUTTON = "Mark as solved"
 HUMAN_BUTTON = "Ask a human"
 HAND_BACK_BUTTON = "Hand back"
@@ -55,7 +55,7 @@ ANSWERED_ELSEWHERE = "Another process answered this question. The reply is in it
 NO_ANSWER_FROM_FIRST = "that model did not answer."
 # Stands for a question that the operator's hook refused, wherever it would be read again.
 QUESTION_WITHHELD = "(A rule of the operator withheld this question.)"
-ASK_OTHERWISE = "A rule of the operator withheld this question, so I no longer have it. Ask it in other words."
+ASK_OTHERWISE = "One of the operator's rules withheld this question, so I no longer have it. Please rephrase it."
 UNEXPECTED = "Something went wrong on my side. Try again; the operator can find the reason in the log."
 BROKEN = "Something went wrong on my side (turn {turn}). Ask again; the operator can find the reason in the log."
 THINKING = "Thinking…"
@@ -85,7 +85,7 @@ def waits_for(tools: Mapping[str, str], asked: Mapping[str, Sequence[str]]) -> s
     return "\n\n".join(lines)
 
 
-WAITS_FOR_ANSWER = "`{tool}` has a question for the person who asked. I wait up to nine minutes for the answer."
+WAITS_FOR_ANSWER = "`{tool}` has a question for the person who asked. I will wait up to nine minutes for the answer."
 ASKING_STATUS = "Waiting for an answer to {tool}…"
 STATUS_LINES = {
     "add_bookmark": "Adding a bookmark…",
@@ -227,7 +227,7 @@ BACKLOG_FULL = "I already have {questions} waiting, so I could not accept yours.
 CLOSED = "I am not accepting questions right now. Ask again later."
 
 
-TOO_MANY = "The limit is {messages} {within} {whose}, so I did not read this one. Ask again after {moment}."
+TOO_MANY = "The limit is {messages} {within} {whose}, so I did not read this message. Ask again after {moment}."
 WITHIN_MINUTE = "a minute"
 WITHIN_HOUR = "an hour"
 WHOSE_RATE = {

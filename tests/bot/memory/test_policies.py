@@ -91,7 +91,7 @@ async def test_what_a_manager_sets_everybody_sees_and_it_binds() -> None:
     assert (await world.ask("")).startswith(memory_texts.NO_POLICY)
     answer = await world.ask("set budget: at most 5,000 EUR a month")
     assert answer == (
-        "Set.\n\nPolicies for everyone here:\n\n"
+        "Policy set.\n\nPolicies for everyone here:\n\n"
         f"- **1** budget: at most 5,000 EUR a month (set {START.date().isoformat()} by a manager)"
     )
     (fact,) = world.store.facts_kept
@@ -124,8 +124,10 @@ async def test_a_manager_does_not_take_back_what_an_administrator_set() -> None:
 async def test_what_is_replaced_or_removed_can_be_traced() -> None:
     world = World()
     await world.ask("set budget: 5 EUR")
-    assert (await world.ask("set budget: 9 EUR")).startswith("Set. It replaces: budget: 5 EUR.")
-    assert (await world.ask("remove 2", Authority.ADMIN)).startswith("Removed. `/policy history` still lists it.")
+    assert (await world.ask("set budget: 9 EUR")).startswith("Policy set. It replaces: budget: 5 EUR.")
+    assert (await world.ask("remove 2", Authority.ADMIN)).startswith(
+        "Policy removed. `/policy history` still lists it."
+    )
     assert await world.listed() == []
     day = START.date().isoformat()
     assert (await world.ask("history", Authority.GUEST)).splitlines()[2:] == [

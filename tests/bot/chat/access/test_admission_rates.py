@@ -20,16 +20,16 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
             RateReached(Rate(Whose.PERSON, 20, MINUTE), NOON),
             "person",
             (
-                "The limit is 20 messages a minute from one person, so I did not read this one. "
-                "Ask again after 13:00 (Europe/Madrid)."
+                "The limit is 20 messages a minute from one person, so I did not read this message. Ask again after "
+                "13:00 (Europe/Madrid)."
             ),
         ),
         (
             RateReached(Rate(Whose.CHANNEL, 1, HOUR), NOON + timedelta(seconds=1)),
             "channel",
             (
-                "The limit is 1 message an hour in one channel, so I did not read this one. "
-                "Ask again after 13:01 (Europe/Madrid)."
+                "The limit is 1 message an hour in one channel, so I did not read this message. Ask again after 13:01 "
+                "(Europe/Madrid)."
             ),
         ),
         (

@@ -73,7 +73,7 @@ async def test_a_window_below_a_command_counts_where_the_command_was_written(
         (view,) = slack.state.views
         assert [block["block_id"] for block in view["blocks"]] == ["name", "text"]
         await fill_in(slack, boss, view, name="budget", text="at most 50 EUR")
-        await slack.until(lambda: ephemeral.text.startswith("Set."))
+        await slack.until(lambda: ephemeral.text.startswith("Policy set."))
         await slack.until(lambda: labels(ephemeral) == [])
     (policy,) = host.store.facts_kept
     assert (policy.key, policy.value, policy.audience) == ("budget", "at most 50 EUR", label(audience))

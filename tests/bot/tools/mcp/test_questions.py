@@ -106,9 +106,9 @@ def test_what_stands_there_at_first_is_the_default_and_a_default_that_fits_is_wh
 @pytest.mark.parametrize(
     ("length", "typed", "wrong"),
     [
-        ({"maxLength": 1}, "ab", "At most 1 character."),
-        ({"maxLength": 2}, "abc", "At most 2 characters."),
-        ({"minLength": 2}, "a", "At least 2 characters."),
+        ({"maxLength": 1}, "ab", "Use at most 1 character."),
+        ({"maxLength": 2}, "abc", "Use at most 2 characters."),
+        ({"minLength": 2}, "a", "Use at least 2 characters."),
     ],
 )
 def test_the_limit_of_a_text_is_said_in_words_that_fit_its_number(
