@@ -183,7 +183,7 @@ KEY_NEEDED = "{label} requires an API key. Set {setting}."
 # What is wrong with a list of API keys: each continues the name of its setting
 
 KEY_CHARACTER = "contains a space or another character that keys cannot contain; copy it again, without quotes"
-KEY_EMPTY = "has an empty key. Write several keys with one comma between each, without a comma at the end"
+KEY_EMPTY = "contains an empty key. Separate keys with a single comma, and do not end with a comma"
 KEY_TWICE = "contains a key twice. Write each key once"
 TOO_MANY_KEYS = "contains more than {limit} keys. Remove those that you do not need"
 
@@ -215,7 +215,9 @@ BEDROCK_NOT_ALLOWED = (
     "The AWS credentials do not permit {action} for the model “{model}”. Allow this action in an IAM policy; for an "
     "inference profile, also for the profile's models in all its regions."
 )
-BEDROCK_CLOCK = "AWS refused the request because its time differs from AWS's time ({status}). Set this machine's clock."
+BEDROCK_CLOCK = (
+    "AWS refused the request because its time differs too much from AWS's ({status}). Set this machine's clock."
+)
 BEDROCK_SESSION_EXPIRED = (
     "The AWS credentials have expired ({status}). Sign in again, for example with `aws sso login`, or renew "
     "AWS_SESSION_TOKEN."
@@ -259,16 +261,16 @@ AWS_SILENT = (
 # Of clouds
 
 AZURE_CONTENT_FILTER = (
-    "The content filter of Azure OpenAI blocked the question ({status}). Rephrase it, or change the content filter of "
-    "the deployment “{model}” in the Foundry portal."
+    "Azure OpenAI's content filter blocked the question ({status}). Rephrase it, or change the content filter of the "
+    "deployment “{model}” in the Foundry portal."
 )
 AZURE_DEPLOYMENT_UNKNOWN = (
     "Azure OpenAI has no deployment “{model}” at {address} ({status}). Use a name from the Deployments page of the "
-    "Foundry portal, as in COGENCY_MODEL=azure:NAME. A new deployment may take five minutes."
+    "Foundry portal, as in COGENCY_MODEL=azure:NAME. A new deployment can take about five minutes to become available."
 )
 AZURE_API_VERSION_REFUSED = (
     "Azure OpenAI does not offer this version of its API at {address} ({status}). Check AZURE_OPENAI_ENDPOINT. Remove "
-    "AZURE_OPENAI_API_VERSION to use the API v1, or set it to a version that the resource supports."
+    "AZURE_OPENAI_API_VERSION to use the v1 API, or set it to a version that the resource supports."
 )
 AZURE_KEYS_DISABLED = (
     "The Azure OpenAI resource does not accept API keys ({status}). Remove {setting}, so that the bot signs in with "
@@ -276,21 +278,21 @@ AZURE_KEYS_DISABLED = (
 )
 AZURE_NETWORK_CLOSED = (
     "The Azure OpenAI resource does not accept connections from this network ({status}). Allow this machine's address "
-    "on the page Networking of the resource, or run the bot in its virtual network."
+    "on the resource's Networking page, or run the bot in its virtual network."
 )
 AZURE_ROLE_MISSING = (
-    "This machine's identity is not allowed to use the Azure OpenAI resource ({status}). Give it the role Cognitive "
-    "Services OpenAI User for the resource. It may take five minutes until the role applies."
+    "This machine's identity is not allowed to use the Azure OpenAI resource ({status}). Assign it the Cognitive "
+    "Services OpenAI User role on the resource, and wait about five minutes."
 )
 AZURE_KEY_REFUSED = (
-    "Azure OpenAI refused the API key ({status}). Check {setting}, and that AZURE_OPENAI_ENDPOINT is the resource of "
-    "this key."
+    "Azure OpenAI refused the API key ({status}). Check {setting}, and that the key belongs to the resource in "
+    "AZURE_OPENAI_ENDPOINT."
 )
 AZURE_SIGN_IN_OUTDATED = (
     "Azure OpenAI refused the Microsoft Entra ID token ({status}): it has expired, or is from the wrong tenant. Sign "
     "in again with `az login`, or check AZURE_TENANT_ID."
 )
-AZURE_ON_LIMIT = "If this happens often, raise the tokens per minute of the deployment in the Foundry portal."
+AZURE_ON_LIMIT = "If this happens often, raise the deployment's tokens-per-minute limit in the Foundry portal."
 VERTEX_API_DISABLED = (
     "The Vertex AI API is not enabled in the Google Cloud project ({status}). Enable it with `gcloud services enable "
     "aiplatform.googleapis.com`, wait a few minutes, and ask again."
@@ -307,8 +309,8 @@ VERTEX_SIGN_IN_OUTDATED = (
     "`gcloud auth application-default login`, or check GOOGLE_APPLICATION_CREDENTIALS."
 )
 VERTEX_ROLE_MISSING = (
-    "This machine's Google Cloud identity is not allowed to use Vertex AI in the project ({status}). Give it the role "
-    "Vertex AI User (roles/aiplatform.user), and check GOOGLE_CLOUD_PROJECT."
+    "This machine's Google Cloud identity is not allowed to use Vertex AI in the project ({status}). Grant it the "
+    "Vertex AI User role (roles/aiplatform.user), and check GOOGLE_CLOUD_PROJECT."
 )
 VERTEX_ON_LIMIT = (
     "If this happens often, request more quota for the model in the Google Cloud console, or set GOOGLE_CLOUD_LOCATION "
@@ -334,7 +336,7 @@ AZURE_TENANT_UNKNOWN = "the tenant does not exist. Check AZURE_TENANT_ID"
 AZURE_SIGN_IN_EXPIRED = "the sign-in has expired. Sign in again with `az login`"
 AZURE_SIGN_IN_AWAY = "Microsoft Entra ID does not respond. Check the network, or set AZURE_OPENAI_API_KEY."
 AZURE_HOST_UNKNOWN = (
-    "The bot does not send a Microsoft Entra ID token to {host}, because this is not an address of Azure OpenAI. Check "
+    "The bot does not send a Microsoft Entra ID token to {host}, because that is not an Azure OpenAI address. Check "
     "AZURE_OPENAI_ENDPOINT, or set AZURE_OPENAI_API_KEY."
 )
 VERTEX_EXTRA_MISSING = (
@@ -356,7 +358,7 @@ VERTEX_SIGN_IN_REFUSED = (
 )
 VERTEX_SIGN_IN_AWAY = "Google's sign-in does not respond. Check the network, or set VERTEX_API_KEY."
 VERTEX_HOST_UNKNOWN = (
-    "The bot does not send a Google Cloud token to {host}, because this is not an address of Google. Check "
+    "The bot does not send a Google Cloud token to {host}, because that is not a Google address. Check "
     "VERTEX_BASE_URL, or set VERTEX_API_KEY."
 )
 
@@ -387,7 +389,7 @@ STATIC_MODEL_UNREADABLE = "the model {model} could not be read ({why}). Install 
 
 STORE_CLOSED = "The store is closed."
 SQLITE_FAULTS = {
-    "SQLITE_FULL": "The disk is full. Free some space for {path}.",
+    "SQLITE_FULL": "The disk is full. Free up some space for {path}.",
     "SQLITE_READONLY": "The database {path} is read-only. Check the permissions of the file and its folder.",
     "SQLITE_CANTOPEN": "The database {path} could not be opened. Check the permissions of the file and its folder.",
     "SQLITE_PERM": "The database {path} could not be opened. Check the permissions of the file and its folder.",
@@ -400,7 +402,9 @@ SQLITE_ANYBODYS = (
     "The database {path} belongs to another user and is open to everyone. Take ownership with `chown`, or choose "
     "another one in COGENCY_DATABASE_URL."
 )
-SQLITE_REPLACED = "The file {path} was replaced while the bot was running. Put the original file back, or restart."
+SQLITE_REPLACED = (
+    "The file {path} was replaced while the bot was running. Put the original file back, or restart the bot."
+)
 SQLITE_REFUSED = "The database {path} refused an operation: {cause}."
 SQLITE_NO_LOCK = "The database {path} could not be opened. Check its folder."
 SQLITE_LOCKED = "Another process is using {path}. Stop it, or choose another database in COGENCY_DATABASE_URL."
@@ -421,8 +425,8 @@ FORGETTING_LOG_OF_ANOTHER = (
     "a new file."
 )
 FORGETTING_AGAIN = (
-    "The database is older than the forgetting log {path}. The bot erases again what was forgotten since, and answers "
-    "after that."
+    "The database is older than the forgetting log {path}. The bot first erases what has been forgotten since then, "
+    "and then starts to answer."
 )
 FORGOT_AGAIN = "Messages that were erased again: {messages}."
 COPY_DIFFERS = (
@@ -442,7 +446,7 @@ POSTGRESQL_FAULTS = {
     "3D000": "{where} does not exist. Create the database, or choose another one in COGENCY_DATABASE_URL.",
     "42501": "{where} does not allow this user to do that. Make the user the owner of the database.",
     "40": POSTGRESQL_MEETING,
-    "53100": "The disk of {where} is full. Free some space there.",
+    "53100": "The disk of {where} is full. Free up some space there.",
     "53200": "{where} is out of memory. Give the server more memory.",
     "53300": "{where} has no free connection. Raise its max_connections, or run fewer processes.",
     "55P03": POSTGRESQL_MEETING,
@@ -465,7 +469,7 @@ NO_VECTOR_INDEX = {
         "for people with many thousands of messages)"
     ),
     "forbidden": (
-        f"{_COMPARES_ALL}, because this database lacks the extension vector (an administrator has to run CREATE "
+        f"{_COMPARES_ALL}, because this database lacks the vector extension (an administrator has to run CREATE "
         "EXTENSION vector)"
     ),
     "old": (

@@ -261,7 +261,7 @@ async def set_up(walk: Walk, folder: Path, command: Sequence[object], environ: M
             "BROWSER": "true",
         }
         with at_a_terminal(folder, command, where) as terminal:
-            await _answer(walk, terminal, {**QUESTIONS, "cogency init: the start": [("Start it now", "")]})
+            await _answer(walk, terminal, {**QUESTIONS, "cogency init: the start": [("Start the bot now", "")]})
             await _asked(walk, slack, discord)
             with walk.step("Ctrl-C"):
                 terminal.type("\x03")

@@ -98,7 +98,7 @@ class StorageSettings:
         section=Section.STORAGE,
         description=(
             "The file to which the bot appends keyed hashes of what was forgotten, for restoring the database to an "
-            "earlier time (docs/backup.md). Keep it on another disk than the database. Default: none."
+            "earlier time (docs/backup.md). Keep it on a different disk from the database. Default: none."
         ),
         example="/var/backups/cogency-forgetting.log",
     )

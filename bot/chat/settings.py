@@ -37,7 +37,9 @@ class ChatSettings:
         texts_by_channel,
         {},
         section=Section.ANSWERS,
-        description="Additional instructions for individual channels, as a JSON object that maps channel IDs to texts.",
+        description=(
+            "Additional instructions for individual channels, as a JSON object that maps channel IDs to instructions."
+        ),
         example="""'{"C0123": "Answer formally."}'""",
     )
     """By the platform's channel id."""

@@ -48,7 +48,7 @@ NO_CHECKS: Final = "{field} has no checks. Add at least one, such as `contains: 
 BAD_PATTERN: Final = "{field} is not a valid regular expression: {problem}."
 BAD_SCHEMA: Final = "{field} is not a valid JSON Schema: {problem}."
 TOOL_NEEDS_ONE: Final = "{field} needs either a `result` or an `error`."
-NO_SUCH_TOOL: Final = "{field} names `{name}`, which is neither a tool of this file nor one of the bot's own tools."
+NO_SUCH_TOOL: Final = "{field} names `{name}`, which is neither a tool in this file nor one of the bot's own tools."
 NEVER_STORED: Final = "{field} contains something that the bot never stores, such as a password."
 
 # What a check found.
@@ -86,7 +86,7 @@ IN_FILE: Final = "the file {name}"
 REFUSED: Final = "the bot refused the question: {reason}"
 TIMED_OUT: Final = "no answer within {seconds:g} s"
 TURN_ENDED: Final = "the turn ended as {outcome}: {text}"
-SETUP_FAILED: Final = "message {number} before the question: {reason}"
+SETUP_FAILED: Final = "message {number} before the question failed: {reason}"
 FACT_REFUSED: Final = "the fact {text} was not stored: {reason}"
 DOCUMENT_REFUSED: Final = "the document {name} was not stored"
 UNFINISHED: Final = "unfinished"
@@ -169,5 +169,7 @@ RUBRICS: Final[Mapping[FeedbackReason, str]] = {
 }
 NOT_STORED_ANY_MORE: Final = "(no longer stored)"
 FROM_FEEDBACK: Final = "Wrote {questions} to {file}. To run them, name a judge with --judge."
-LEFT_OUT: Final = " {ratings} left out: the question is repeated, too long, contains a secret or is no longer stored."
+LEFT_OUT: Final = (
+    " {ratings} left out, because the question is repeated, too long or no longer stored, or contains a secret."
+)
 NO_FEEDBACK: Final = "No one has shared feedback with the operators yet, so no file was written."

@@ -41,7 +41,7 @@ class HookSettings:
         parsers.seconds(60),
         TIMEOUT_S,
         section=Section.BOUNDS,
-        description="Time limit for one call of a function of COGENCY_HOOKS, in seconds.",
+        description="Time limit for one call of a hook function (COGENCY_HOOKS), in seconds.",
     )
     """Each answer waits for some of these calls."""
 

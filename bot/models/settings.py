@@ -56,7 +56,7 @@ def model_or_off(example: str) -> Callable[[str], str | None]:
         if value.lower() == "off":
             return None
         if not _MODEL.match(value):
-            raise ValueError(f"must be off, or a model as in {example}")
+            raise ValueError(f"must be off, or a model, such as {example}")
         return value
 
     return read
@@ -73,9 +73,9 @@ def text_like(form: re.Pattern[str], what: str) -> Callable[[str], str]:
     return read
 
 
-parse_api_version = text_like(_API_VERSION, "a version with a date, as in 2024-10-21; remove it to use the API v1")
+parse_api_version = text_like(_API_VERSION, "a version with a date, as in 2024-10-21; remove it to use the v1 API")
 
-parse_location = text_like(_LOCATION, "a location of Google Cloud, as in global or europe-west1")
+parse_location = text_like(_LOCATION, "a Google Cloud location, as in global or europe-west1")
 
 parse_project = text_like(_PROJECT, "the ID of a Google Cloud project, as in my-project-123")
 
@@ -140,10 +140,10 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "A model for embeddings, or off. With a model, recall also finds messages with a similar meaning. The "
-            "bot sends stored messages to the model's service, except with static:use-multilingual-3, which runs "
-            'inside the bot and needs the extra "meaning". Default: static:use-multilingual-3 if the extra is '
-            "installed, otherwise off."
+            "A model for embeddings, or off. With a model, recall also finds messages with a similar meaning. The bot "
+            "sends stored messages to the model's service, except with static:use-multilingual-3, which runs inside "
+            'the bot and needs the "meaning" extra. Default: static:use-multilingual-3 if the extra is installed, '
+            "otherwise off."
         ),
         example="openai:text-embedding-3-small",
     )
@@ -262,7 +262,7 @@ class ModelSettings:
         parsers.text,
         "",
         section=Section.KEYS,
-        description="The AWS region whose models in Amazon Bedrock answer. Default: AWS_DEFAULT_REGION.",
+        description="The AWS region of the Amazon Bedrock models. Default: AWS_DEFAULT_REGION.",
         example="us-east-1",
     )
     aws_default_region: str = setting(
@@ -404,7 +404,7 @@ class ModelSettings:
         parse_api_version,
         "",
         section=Section.KEYS,
-        description="A dated version of Azure OpenAI's API, for resources without the API v1. Default: the API v1.",
+        description="A dated version of Azure OpenAI's API, for resources without the v1 API. Default: the v1 API.",
         example="2024-10-21",
     )
     azure_tenant: str = setting(
@@ -412,7 +412,7 @@ class ModelSettings:
         parsers.text,
         "",
         section=Section.KEYS,
-        description="The Microsoft Entra tenant of the application in AZURE_CLIENT_ID.",
+        description="The ID of the Microsoft Entra tenant of the application in AZURE_CLIENT_ID.",
         example="00000000-0000-0000-0000-000000000000",
     )
     azure_client: str = setting(
@@ -421,8 +421,8 @@ class ModelSettings:
         "",
         section=Section.KEYS,
         description=(
-            "The application with which the bot signs in to Azure, or a managed identity of this machine if "
-            "AZURE_CLIENT_SECRET is not set. Default: the identity that the environment, the machine or `az login` "
+            "The ID of the application that the bot uses to sign in to Azure, or of a managed identity of this machine "
+            "if AZURE_CLIENT_SECRET is not set. Default: the identity that the environment, the machine or `az login` "
             "provides."
         ),
         example="00000000-0000-0000-0000-000000000000",
@@ -437,7 +437,7 @@ class ModelSettings:
         parse_project,
         "",
         section=Section.KEYS,
-        description="The Google Cloud project in which Vertex AI is used. Not needed with VERTEX_API_KEY.",
+        description="The ID of the Google Cloud project to use Vertex AI in. Not needed with VERTEX_API_KEY.",
         example="my-project-123",
     )
     google_location: str = setting(
@@ -473,7 +473,7 @@ class ModelSettings:
         parsers.web_address,
         "https://aiplatform.googleapis.com",
         section=Section.KEYS,
-        description="The address of Vertex AI's API. Default: Google's own for the location.",
+        description="The address of Vertex AI's API. Default: Google's address for GOOGLE_CLOUD_LOCATION.",
         sensitivity=Sensitivity(keys=("VERTEX_API_KEY",), own=GOOGLE_DOMAINS),
     )
 

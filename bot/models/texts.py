@@ -41,14 +41,16 @@ OWN_KEYS_UNUSED = "My operator has turned channels' own keys off, so these keys 
 OWN_KEYS_OF_MANAGERS = "Only managers of this channel and my operators can change its keys."
 NO_OWN_KEYS = "My operator has not turned on channels' own API keys."
 OWN_KEYS_OFF = "Set COGENCY_CHANNEL_KEYS=on first. Without it, channels' own keys are not used."
-NO_OWN_KEY_OF_SERVICE = "No model of that service is in use here, so a key would have no effect."
+NO_OWN_KEY_OF_SERVICE = "None of that service's models is in use here, so a key would have no effect."
 NO_OWN_KEYS_HERE = "This is not a channel. Use `/keys` in the channel that the keys are for."
 OWN_KEYS_USAGE = (
     "Use `/keys` to see this channel's keys and to add one with the button, or `/keys remove openai`. Do not write a "
     "key after the command or in a message. If you did, revoke that key at its service, and create another."
 )
-OWN_KEY_SAVED = "I saved the key for {label} ({end}). From the next question on, it is used in this channel."
-OWN_KEY_REMOVED = "I removed this channel's key for {label}. From the next question on, my operator's key is used."
+OWN_KEY_SAVED = "I saved the key for {label} ({end}). This channel uses it starting with the next question."
+OWN_KEY_REMOVED = (
+    "I removed this channel's key for {label}. Starting with the next question, my operator's key is used."
+)
 OWN_KEY_MISSING = "This channel has no key of its own for {label}."
 REMOVE_OWN_KEY = "Remove {label} key"
 REMOVE_OWN_KEY_SURE = "Questions in this channel are then billed to my operator's key."
@@ -90,7 +92,7 @@ ABILITIES = {
 CHECKED_FORMS = {ToolsForm.TEXT: "Tool calls as text", ToolsForm.NATIVE: "Native tool calls"}
 CHECKED_ONLY_FORM = "Tool calls"
 CHECKED_PROBES = "It passed {passed} of {probes} probes."
-CHECK_NOT_TRIED = "This was not tried."
+CHECK_NOT_TRIED = "This was not tested."
 CHECK_FAILED = "The question was not answered: {why}"
 # By the ability, the verdict, and whether there are numbers.
 SEEN = {
@@ -107,23 +109,25 @@ SEEN = {
         Verdict.NO,
         False,
     ): "The service accepted a picture, but the model did not describe it correctly.",
-    (Ability.PICTURES, Verdict.NO, True): "The service refused a picture. The bot asks without it, and says so.",
+    (Ability.PICTURES, Verdict.NO, True): (
+        "The service refused a picture. If a question has pictures, the bot leaves them out and says so."
+    ),
     (Ability.PICTURES, Verdict.NOT_SENT, False): "The bot does not send pictures to this model.",
     (Ability.EFFORT, Verdict.YES, True): (
         "The model used {low:,} reasoning tokens with low effort, and {high:,} with high effort."
     ),
     (Ability.EFFORT, Verdict.UNKNOWN, True): (
-        "The service accepts an effort, but the model did not use more reasoning tokens with high effort ({high:,}) "
-        "than with low effort ({low:,})."
+        "The service accepts an effort setting, but the model did not use more reasoning tokens with high effort "
+        "({high:,}) than with low effort ({low:,})."
     ),
-    (Ability.EFFORT, Verdict.UNKNOWN, False): "The service accepts an effort, but does not report tokens.",
-    (Ability.EFFORT, Verdict.NO, False): "The service refused an effort. The bot asks without it.",
-    (Ability.EFFORT, Verdict.NOT_SENT, False): "The bot does not send an effort to this model.",
+    (Ability.EFFORT, Verdict.UNKNOWN, False): "The service accepts an effort setting, but does not report tokens.",
+    (Ability.EFFORT, Verdict.NO, False): "The service refused the effort setting, so the bot does not send it.",
+    (Ability.EFFORT, Verdict.NOT_SENT, False): "The bot does not send an effort setting to this model.",
     (Ability.CACHING, Verdict.YES, True): "{cached:,} of {prompt:,} prompt tokens came from the cache.",
     (Ability.CACHING, Verdict.NO, True): "None of {prompt:,} prompt tokens came from the cache.",
     (Ability.CACHING, Verdict.UNKNOWN, False): "The service does not report tokens.",
-    (Ability.CONTEXT, Verdict.YES, True): "{tokens:,} tokens, as the service says.",
-    (Ability.CONTEXT, Verdict.UNKNOWN, False): "The service does not say how large it is.",
+    (Ability.CONTEXT, Verdict.YES, True): "{tokens:,} tokens, according to the service.",
+    (Ability.CONTEXT, Verdict.UNKNOWN, False): "The service does not report its size.",
 }
 CHECK_PAGE = "{model} at {address}, checked on {date} with Cogency {version}:"
 CHECK_TOOK = "This check took {took}."
@@ -156,13 +160,13 @@ NO_MODEL_NAMED = "{setting} does not contain a model. Write it as in {provider}:
 KEY_MISSING = (
     "{key} is missing. {setting} is set to {provider}{colon}…, which needs it. Set it in the environment or in .env."
 )
-NOT_A_REGION = "{setting} must be a region of AWS, as in us-east-1."
+NOT_A_REGION = "{setting} must be an AWS region, as in us-east-1."
 NO_VERTEX_MODEL = (
-    "{setting} is set to a model of Vertex AI that the bot cannot use. Use a Gemini or Claude model, as in "
+    "{setting} is set to a Vertex AI model that the bot cannot use. Use a Gemini or Claude model, as in "
     "vertex:gemini-3.8-flash."
 )
 NO_EMBEDDINGS = (
-    "COGENCY_EMBEDDINGS must be a model of a service that supports OpenAI's /embeddings, such as "
+    "COGENCY_EMBEDDINGS must be a model of a service that supports OpenAI's /embeddings endpoint, such as "
     "openai:text-embedding-3-small or ollama:nomic-embed-text, or static:use-multilingual-3, which does not need a "
     "service."
 )
@@ -172,7 +176,7 @@ STATIC_EMBEDDINGS_MISSING = (
     "set another model."
 )
 NO_TRANSCRIPTION = (
-    "COGENCY_TRANSCRIPTION must be a model of a service that supports OpenAI's /audio/transcriptions, such as "
+    "COGENCY_TRANSCRIPTION must be a model of a service that supports OpenAI's /audio/transcriptions endpoint, such as "
     "openai:gpt-4o-mini-transcribe."
 )
 

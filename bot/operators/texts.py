@@ -23,7 +23,7 @@ REQUEST_ENDS = {
     ),
     "forbidden": ("Not allowed", "The token has no permission for this request."),
     "invalid": ("Not understood", "The sender uses a format that this endpoint does not accept."),
-    "too_large": ("Too large", "Configure the sender to include less."),
+    "too_large": ("Too large", "Configure the sender to send less data."),
     "too_slow": ("Too slow", "The sender or a proxy did not send the whole request in time."),
     "limited": ("Over a limit", "Too many requests, or a budget is used up."),
     "unavailable": ("Not stored or answered", "The database or a model was unavailable. Most senders try again."),
@@ -48,7 +48,7 @@ FAILURES = {
         "A model's answer was cut off",
         "The person can press Continue. If this happens often, look for a proxy that closes long connections.",
     ),
-    "model": ("A model could not be called", "The log has the reason. cogency doctor tests the model."),
+    "model": ("A model could not be called", "The log has the reason. Run cogency doctor to test the model."),
     "refused": (
         "A question was not answered",
         (
@@ -103,7 +103,7 @@ RUNS, ASKS = "runs", "needs approval"
 DOORS: Final[Mapping[str | None, str]] = {"webhook": "Webhooks", "API": "API", "MCP": "MCP server"}
 PLACES = {"person": "direct message", "group": "private", "team": "public"}
 OPERATORS_ACT, POLICY_CHANGE, OWNERS_TOKEN, FEEDBACK_STATE = "operator", "policy", "token", "feedback"
-NO_END_YET = "no end yet"
+NO_END_YET = "not finished yet"
 ORIGINS = {
     "default": "default",
     "environment": "environment",
@@ -224,8 +224,8 @@ METRICS: Final[Mapping[str, str]] = {
     "unpriced_calls": "Charged model calls without a list price.",
     "tool_calls": "Tool calls recorded in the audit, by effect and decision, such as allowed or refused.",
     "tool_call_seconds": "Duration of tool calls.",
-    "hook_calls": "Uses of the functions of COGENCY_HOOKS, by outcome: passed, changed, refused or failed.",
-    "hook_call_seconds": "Duration of the functions of COGENCY_HOOKS.",
+    "hook_calls": "Calls of hook functions (COGENCY_HOOKS), by outcome: passed, changed, refused or failed.",
+    "hook_call_seconds": "Duration of calls of hook functions (COGENCY_HOOKS).",
     "recall_seconds": "Duration of searches in past threads.",
     "backlog": "Turns waiting, across all processes on this database.",
     "jobs": "Background jobs that ran, such as learning.",

@@ -10,7 +10,7 @@ from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts.formatting import literal, shortened
 from bot.chat.texts.replies import LAPSES, LEARNED_EARLIER, REMEMBERED, SCHEDULED, THINKING, TITLE_CHARS
 
-NEW_CONVERSATION = "Your next message starts a new conversation. I still remember what you tell me."
+NEW_CONVERSATION = "Your next message starts a new conversation. I still remember what you told me before."
 # Discord's clients keep what they know of commands for a while.
 COMMAND_CHANGED = "This command was updated. Please try it again in a minute."
 YOU_TYPED = "Here is what you wrote. To open the form with this text, press the button:"
@@ -293,24 +293,24 @@ SCHEDULE_LEFT_SERVER = "You are no longer a member of that server."
 # Acting, for the model, which tells the person
 
 ACT_NOT_FOUND = (
-    "there is no such channel, thread or message in which both this person and you are members now. A name must be "
-    "exact, so a link is safer. Tell them"
+    "no such channel, thread or message was found in a place where both you and this person are members. A name must "
+    "match exactly, so a link is safer. Tell them"
 )
-ACT_UNKNOWN = "the platform does not say now whether this person may do that there, so nothing was done"
+ACT_UNKNOWN = "the platform did not say whether this person may do that there, so nothing was done"
 ACT_NO_RIGHT = "this person may not do that there themselves, so you may not do it for them. Tell them"
 ACT_BOT_LACKS = "you lack the permission {missing} there, so nothing was done. Tell the person"
 ACT_ARCHIVED = "that channel or thread is archived or locked, so nothing was done. Tell the person"
 ACT_SLOWMODE = (
-    "that channel is in slow mode, and Discord does not say whether this person may write there now, so nothing was "
-    "done"
+    "that channel is in slow mode, and Discord does not say whether this person may post there right now, so nothing "
+    "was done"
 )
-ACT_DIRECT = "you act only in channels: in direct messages, answer the person instead"
+ACT_DIRECT = "you can act only in channels: in direct messages, answer the person instead"
 ACT_NO_LINK = "that is not a link to a message"
 ACT_NO_CHANNEL = "messages cannot be posted there: it is neither a text channel nor a thread"
 ACT_THAT_CHANNEL = "that channel"
 ACT_NO_SECTION = (
-    "{count} sections of that canvas contain exactly these words, so nothing was replaced: give words that stand in "
-    "one section only"
+    "{count} sections of that canvas contain exactly these words, so nothing was replaced: give words that appear in "
+    "only one section"
 )
 ACT_NO_LOCATION = "an event outside of voice channels needs a `location`"
 ACT_IN_VOICE = "an event in a voice channel has no other location: leave it out"
@@ -323,15 +323,15 @@ ACT_NO_TAGS = "only posts in a forum have a tag, so leave it out"
 ACT_TAG = (
     "that forum has no tag of this name that everyone can use, or its posts need a tag: ask the person which one to use"
 )
-ACT_NO_THREADS = "no thread can be started there: it takes a text channel, a forum or a message in a text channel"
-ACT_HAS_THREAD = "that message has a thread already: post in it, with the message's link as `where`"
-ACT_TITLE_LONG = "a thread's title has at most {most} characters there: make it shorter"
-ACT_TOPIC_LONG = "a topic or description has at most {most} characters there: make it shorter"
+ACT_NO_THREADS = "a thread cannot be started there: name a text channel, a forum or a message in a text channel"
+ACT_HAS_THREAD = "that message already has a thread: post in it, with the message's link as `where`"
+ACT_TITLE_LONG = "a thread's title can have at most {most} characters there: make it shorter"
+ACT_TOPIC_LONG = "a topic or description can have at most {most} characters there: make it shorter"
 ACT_NO_DESCRIPTION = "channels have no description there, only a topic"
 ACT_NO_TOPIC = "only text channels and forums have a topic"
 ACT_NO_BOOKMARK = (
-    "{count} bookmarks of that channel have exactly this title or link, so nothing was removed: ask the person for the "
-    "link of the one that they mean"
+    "{count} bookmarks in that channel have exactly this title or link, so nothing was removed: ask the person for the "
+    "link of the one they mean"
 )
 ACT_INVITE = "you are not in that channel: tell the person to write /invite @{bot} there"
 ACT_EMOJI_NAME = "that emoji is not known: use its name on Slack, as in thumbsup"
@@ -340,7 +340,7 @@ ACT_SCOPE = (
     "the Slack app lacks a scope that this needs. An operator has to apply the current manifest, which `cogency slack "
     "manifest` prints, and install the app again. Tell the person"
 )
-ACT_BUSY = "the platform asks to wait longer than you can, so it was not done"
+ACT_BUSY = "the platform asked the bot to wait too long, so nothing was done"
 POLL_CLOSED = "{total}. This poll is closed."
 POLL_OVER = "This poll is closed, so your vote was not counted."
 POLL_GONE = "You can no longer vote in this poll."
@@ -350,7 +350,7 @@ ACT_POLL_LONG = (
 )
 ACT_REFUSED = "the platform refused it ({code})"
 ACT_UNSURE = (
-    "the platform did not answer, so whether it was done is not known: say so, and do not repeat it without looking"
+    "the platform did not answer, so it is unknown whether this was done: say so, and check before you try it again"
 )
 SCHEDULE_ARCHIVED = "That channel or thread is archived."
 SCHEDULE_PLACE_GONE = "That channel was deleted, or I am no longer in it."
@@ -439,7 +439,7 @@ PLAIN_TERMINAL = (
 )
 TERMINAL_HINT = "Type /help for commands. Press Tab to complete a command, or Ctrl-D to leave."
 HOW_TO_LEAVE = "To leave, press Ctrl-D or type /quit."
-EXPORT_TO_FILE = "That is too long for the screen. Write `/memory export` with the name of a new file."
+EXPORT_TO_FILE = "The export is too long for the screen. Write `/memory export` with the name of a new file."
 NO_QUESTION = "There is no question. Write one after `cogency ask`, or send it to standard input."
 COMMAND_IN_CHAT = "That command works only in the chat. Use it in `cogency chat`, or run `echo {line} | cogency chat`."
 QUESTION_TOO_LONG = "The question is too long. The limit is {limit:,} characters."
@@ -650,17 +650,17 @@ TAKE_OVER_MANIFEST = (
 )
 TABLE_CAPTION = "Table: {columns}"
 NO_SESSIONS = (
-    "Slack has no agent sessions for this app ({code}), so Slack does not mark threads in which the bot waits for an "
+    "Slack has no agent sessions for this app ({code}), so Slack does not mark threads where the bot is waiting for an "
     "approval or an answer"
 )
 SESSIONS_NEED = "Agent sessions need the agent view in the app's manifest, and a Slack plan that includes it."
-BLOCKS_ACCEPTED = "Slack accepts every kind of block that replies have"
-BLOCKS_REFUSED = "Slack does not accept all blocks that replies have: {kinds}"
+BLOCKS_ACCEPTED = "Slack accepts every kind of block that replies use"
+BLOCKS_REFUSED = "Slack does not accept some blocks that replies use: {kinds}"
 SOME_BLOCKS = "Slack did not say which"
 SIMPLER_BLOCKS = (
     "You do not need to do anything: replies use Markdown tables, pictures of charts and ordinary buttons instead."
 )
-BLOCKS_UNCHECKED = "Slack did not check the blocks that replies have ({why})"
+BLOCKS_UNCHECKED = "Slack did not check the blocks that replies use ({why})"
 SOCKET_MODE_ON = (
     'Turn on "Socket Mode" on the app\'s page, and create an app-level token with the connections:write scope under '
     "Basic Information."
@@ -676,7 +676,7 @@ CHECK_GROUPS = (
 COMPARE_CONFIG = (
     "To compare the app with its manifest, set SLACK_CONFIG_TOKEN to a token from https://api.slack.com/apps."
 )
-RENEW_CONFIG = "Create a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps. Each token lasts twelve hours."
+RENEW_CONFIG = "Create a new SLACK_CONFIG_TOKEN at https://api.slack.com/apps. Each token lasts twelve hours."
 HTTP_OR_SOCKETS = (
     'To get events over HTTP, run `cogency slack manifest --http URL` and paste the result under "App Manifest" on the '
     "app's page. To use Socket Mode, remove COGENCY_SLACK_HTTP and set SLACK_APP_TOKEN."
@@ -748,7 +748,7 @@ SLACK_APP_REVOKED = (
     "the app was uninstalled, or its token was revoked. Its data is erased after the number of days in "
     "COGENCY_REMOVAL_GRACE_DAYS. To keep the data, install the app again, set its new token, and restart the bot."
 )
-SLACK_SIGN_IN_DOUBTED = "Slack refused the bot token briefly and now accepts it again."
+SLACK_SIGN_IN_DOUBTED = "Slack briefly refused the bot token, and now accepts it again."
 SLACK_SIGN_IN_CHECKED = (
     "%s: Slack refuses the bot token. The bot checks the token for a minute before treating it as revoked."
 )

@@ -52,8 +52,8 @@ CERTIFICATES_UNKNOWN_HOME = "is in the home folder of a user who does not exist.
 EXAMPLE_HEAD = (
     "# Copy this file to ~/.config/cogency/.env (on Linux) and uncomment the lines that you need. No setting is "
     "required.\n# Cogency reads a .env file in the current folder instead of that file, and --config FILE instead of "
-    "both.\n# Environment variables override the file. Only you should own and write this file: chmod 600 .env\n# A "
-    "secret (an API key, a token, the database's address) can be in a separate file, as Docker, Kubernetes and "
-    "systemd\n# provide it: OPENAI_API_KEY_FILE=/run/secrets/openai. OPENAI_API_KEY=keyring reads it from the system "
-    "keychain. Install\n# the `keychain` extra and run `keyring set cogency OPENAI_API_KEY` first.\n"
+    "both.\n# Environment variables override the file. Make sure that only you can read and write this file: chmod 600 "
+    ".env\n# A secret (an API key, a token, the database's address) can be in a separate file, as Docker, Kubernetes "
+    "and systemd\n# provide it: OPENAI_API_KEY_FILE=/run/secrets/openai. OPENAI_API_KEY=keyring reads it from the "
+    "system keychain. Install\n# the `keychain` extra and run `keyring set cogency OPENAI_API_KEY` first.\n"
 )

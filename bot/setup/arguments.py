@@ -33,7 +33,8 @@ MAX_DAYS = 3_650  # Longer than bills are kept
 MAX_ROW = 2**31  # Of a row's number in the audit
 MAX_ID_CHARS = 20  # Of an id on Discord
 FEATURES = (
-    f"the app's features, separated by commas: {', '.join(SlackFeature)} (default: all; acts only with COGENCY_ACT)"
+    f"the app's features, separated by commas: {', '.join(SlackFeature)} (default: all, except for acts if COGENCY_ACT "
+    "is off)"
 )
 APP_SAYS = "the app's name in the COGENCY_SLACK_APPS file, if you serve several apps"
 IN_SERVERS = (
@@ -106,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add(Subcommand.SETTINGS, "list all settings with descriptions", setup_texts.SETTINGS_SAYS)
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
     _add_ask(commands)
-    commands.add(Subcommand.MCP, "serve your memory to an editor, as an MCP server", setup_texts.MCP_SAYS)
+    commands.add(Subcommand.MCP, "make your memory available to an editor, as an MCP server", setup_texts.MCP_SAYS)
     _add_play(commands)
     commands.add(
         Subcommand.RUN, "run the bot on Slack and Discord (on each platform with a token)", setup_texts.RUN_ENDS
@@ -133,7 +134,7 @@ def parser() -> argparse.ArgumentParser:
     _add_plugins(_Commands(commands.group("plugins", "manage plug-ins: folders with skills and tool servers")))
     _add_keys(_Commands(commands.group("keys", "list, set and remove channels' own API keys")))
     _add_tokens(_Commands(commands.group("token", "create, list and revoke the tokens of programs that ask the bot")))
-    _add_feedback(_Commands(commands.group("feedback", "export what people shared about answers, and count ratings")))
+    _add_feedback(_Commands(commands.group("feedback", "export feedback that people shared, and count ratings")))
     _add_webhooks(_Commands(commands.group("webhooks", "list failed outgoing webhooks, and try them again")))
     _add_hooks(_Commands(commands.group("hooks", "add, list, test and rotate incoming webhooks")))
     _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
@@ -263,7 +264,11 @@ def _add_eval(commands: _Commands) -> None:
         "--repeat", type=_argument_type(whole(1, 100)), metavar="N", help="ask each question N times (default: 1)"
     )
     exam.add_argument(
-        "--parallel", type=_argument_type(whole(1, 64)), default=4, metavar="N", help="questions at once (default: 4)"
+        "--parallel",
+        type=_argument_type(whole(1, 64)),
+        default=4,
+        metavar="N",
+        help="how many questions to ask at once (default: 4)",
     )
     exam.add_argument(
         "--timeout",
@@ -286,8 +291,12 @@ def _add_eval(commands: _Commands) -> None:
         metavar="PERCENT",
         help="the percentage of each model's answers that must pass for exit code 0 (default: 100)",
     )
-    exam.add_argument("--html", type=_argument_type(_file_to_write), metavar="FILE", help="also write a web page")
-    exam.add_argument("--junit", type=_argument_type(_file_to_write), metavar="FILE", help="also write JUnit XML")
+    exam.add_argument(
+        "--html", type=_argument_type(_file_to_write), metavar="FILE", help="also write the results as a web page"
+    )
+    exam.add_argument(
+        "--junit", type=_argument_type(_file_to_write), metavar="FILE", help="also write the results as JUnit XML"
+    )
     exam.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of a table")
     exam.add_argument(
         "--store-answers",
@@ -369,7 +378,9 @@ def _add_audit(commands: _Commands) -> None:
 
 def _add_feedback(commands: _Commands) -> None:
     export = commands.add(
-        Subcommand.FEEDBACK_EXPORT, "print what people shared about bad answers, as CSV", setup_texts.FEEDBACK_SAYS
+        Subcommand.FEEDBACK_EXPORT,
+        ("print feedback on bad answers that people shared, as CSV"),
+        setup_texts.FEEDBACK_SAYS,
     )
     export.add_argument("--json", dest="as_json", action="store_true", help="print JSON, one object per line")
     counts = commands.add(
@@ -522,7 +533,7 @@ def _add_plugins(commands: _Commands) -> None:
     list_ = commands.add(Subcommand.PLUGINS_LIST, "list the plug-ins in use and what they contain")
     check = commands.add(Subcommand.PLUGINS_CHECK, "check a plug-in for problems", setup_texts.PLUGINS_CHECK_SAYS)
     remove = commands.add(Subcommand.PLUGINS_REMOVE, "remove a plug-in", setup_texts.PLUGINS_REMOVE_SAYS)
-    add.add_argument("path", type=Path, metavar="PATH", help="its folder")
+    add.add_argument("path", type=Path, metavar="PATH", help="the plug-in's folder")
     check.add_argument(
         "path", type=Path, nargs="?", metavar="PATH", help="the plug-in's folder (default: all plug-ins in use)"
     )
@@ -535,8 +546,8 @@ def _add_plugins(commands: _Commands) -> None:
 def _add_hooks(commands: _Commands) -> None:
     add = commands.add(Subcommand.HOOKS_ADD, "add an incoming webhook", setup_texts.HOOKS_ADD_SAYS)
     commands.add(Subcommand.HOOKS_LIST, "list the incoming webhooks and their addresses")
-    test = commands.add(Subcommand.HOOKS_TEST, "show the messages for a payload", setup_texts.HOOKS_TEST_SAYS)
-    rotate = commands.add(Subcommand.HOOKS_ROTATE, "replace the secret of a webhook", setup_texts.HOOKS_ROTATE_SAYS)
+    test = commands.add(Subcommand.HOOKS_TEST, "show the messages that a payload produces", setup_texts.HOOKS_TEST_SAYS)
+    rotate = commands.add(Subcommand.HOOKS_ROTATE, "replace a webhook's secret", setup_texts.HOOKS_ROTATE_SAYS)
     for command in (add, test, rotate):
         command.add_argument("name", metavar="NAME", help="the webhook's name, which is part of its address")
     add.add_argument("--preset", required=True, choices=[*presets()], help="the preset for the sender")
@@ -545,7 +556,7 @@ def _add_hooks(commands: _Commands) -> None:
     for command in (add, rotate):
         command.add_argument("--read-secret", dest="reads", action="store_true", help=setup_texts.HOOKS_READ_SAYS)
     test.add_argument("file", type=Path, nargs="?", metavar="FILE", help=setup_texts.HOOKS_FILE_SAYS)
-    test.add_argument("--send", action="store_true", help="also deliver it to the running bot, signed")
+    test.add_argument("--send", action="store_true", help="also send the signed payload to the running bot")
     rotate.add_argument("--finish", action="store_true", help="remove the old secret")
 
 
@@ -556,7 +567,7 @@ def _add_keys(commands: _Commands) -> None:
     )
     remove = commands.add(Subcommand.KEYS_REMOVE, "remove a channel's key", setup_texts.WORKS_BESIDE)
     for command in (set_, remove):
-        command.add_argument("place", metavar="PLACE", help="the ID of the channel, from `cogency place find`")
+        command.add_argument("place", metavar="PLACE", help="the channel's ID, from `cogency place find`")
         command.add_argument(
             "vendor", choices=OWN_KEY_VENDORS, metavar="SERVICE", help=f"the service: {', '.join(OWN_KEY_VENDORS)}"
         )

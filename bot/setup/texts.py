@@ -6,7 +6,10 @@
 PROGRAM = "A self-hosted AI agent."
 CHECK_FORM = "With {form} tool calls:"
 CHECK_STARTS = "Start the check? [y/N] "
-CHECK_UNASKED = "Nothing was checked, because this is not a terminal where you could confirm. Add --yes."
+CHECK_UNASKED = (
+    "Nothing was checked, because the command could not ask for confirmation outside a terminal. Add --yes to skip the "
+    "question."
+)
 CHECK_REFUSED = "Nothing was checked."
 CHECK_STOPPED = "The check did not finish. Its results for {stored} tool calls were stored."
 CHECK_NOT_STORED = "The check did not finish, so no result was stored."
@@ -31,16 +34,17 @@ WIDEN_CONTEXT = "To enlarge the context window, {widen}."
 FIT_CONTEXT = "Choose a model with a larger context window."
 KEY_NUMBERED = "API key {number} of {count} ({end})"
 KEY_WORKS = "{key} works"
-KEY_FAILS = "{key} does not work now, so the bot uses the others"
+KEY_FAILS = "{key} does not work right now, so the bot uses the other keys"
 NO_MODEL_TO_CHECK = (
     "There is no model to check, because the rehearsal model only follows rules. Set COGENCY_MODEL or an API key."
 )
-NEWER_WORKS = "{where} is at version {found}, from a newer release that this release can still use"
+NEWER_WORKS = "{where} is at version {found}, which a newer release created; this release can still use it"
 DATABASE_CREATED = "{where}: created at version {version}."
 DATABASE_NEWEST = "{where}: already at the newest version, {version}."
 DATABASE_MIGRATED = "{where}: upgraded from version {before} to {version}."
 MIGRATE_SAYS = (
-    "With --back, the command makes a backup and returns to an earlier version. Before you use --back, stop the bot."
+    "With --back, the command makes a backup and returns the database to an earlier version. Before you use "
+    "--back, stop the bot."
 )
 BACK_IS_THERE = "{where}: already at version {version}."
 BACK_LOSES = "{where}: version {to} cannot store:\n{lost}"
@@ -68,36 +72,38 @@ FORGOTTEN_IN_LOG = (
     "again (`cogency token list`)."
 )
 FORGET_AGAIN_SAYS = (
-    "Use the command after you restored the database to an earlier time, and before you start the bot. You can repeat "
-    "it. With COGENCY_FORGETTING_LOG, the bot does the same when it starts."
+    "Run this command after you restore the database to an earlier point in time and before you start the bot. You can "
+    "run it more than once. With COGENCY_FORGETTING_LOG, the bot does the same when it starts."
 )
-NO_FORGETTING_LOG = "there is no forgetting log. Give its file, or set COGENCY_FORGETTING_LOG."
-FORGOTTEN_AGAIN_BY_LOG = "{where}: erased {messages} again. It now has no message that the log lists as forgotten."
+NO_FORGETTING_LOG = "no forgetting log was given. Add the path of the log, or set COGENCY_FORGETTING_LOG."
+FORGOTTEN_AGAIN_BY_LOG = (
+    "{where}: erased {messages} again. It no longer contains any message that the log lists as forgotten."
+)
 LOG_NOT_YET = "there is no forgetting log yet: {path}"
 LOG_COMES_WITH_START = "The bot creates it when it starts."
 LOG_AHEAD = "the database is older than the forgetting log {path}"
 LOG_AHEAD_REMEDY = "Restart the bot, or stop it and run `cogency forget-again`."
 LOG_BEHIND = "the forgetting log {path} lacks {missing}"
 LOG_BEHIND_REMEDY = (
-    "The bot appends them when it forgets something, and when it starts. Check that it can write the file."
+    "The bot adds missing entries when it forgets something and when it starts. Check that it can write the file."
 )
 LOG_COMPLETE = "the forgetting log {path} is complete"
 TOKEN_CREATE_SAYS = (
     "Programs use the token for the API (docs/api.md). With a person's token, a program asks as that person, and reads "
-    "what the bot could show them in a direct message. With a service's token, it reads only what the place of the "
-    "service knows. The token is printed on standard output."
+    "what the bot could show them in a direct message. With a service's token, it reads only the documents, rules and "
+    "policies of the service's place, and its own earlier conversations. The token is printed to standard output."
 )
-TOKEN_AS_SAYS = "the ID of a person from `cogency person find`, or service"
-TOKEN_PLACE_SAYS = "for a service: its place, as a channel's name or an ID from `cogency place find`"
+TOKEN_AS_SAYS = "a person's ID from `cogency person find`, or service"
+TOKEN_PLACE_SAYS = "for a service: the name of its channel, or an ID from `cogency place find`"
 TOKEN_PLACE_MISSING = "A service needs a place: add --place, with a channel's name or ID."
 TOKEN_PLACE_OF_PERSON = "--place is only for services. A person's token does not need a place."
 TOKEN_PLACE_PRIVATE = "{of} is a direct message. Use --as with that person's ID instead."
 TOKEN_PERSON_MADE = (
-    "Token {name} for {of} ({scopes}), {ends}. It is not shown again. Use it as the API key of a program."
+    "Created the token {name} for {of} ({scopes}), which {ends}. It is not shown again. Use it as a program's API key."
 )
 TOKEN_SERVICE_MADE = (
-    "Token {name} of a service in {of} ({scopes}), {ends}. Programs with this token read that place's documents. It is "
-    "not shown again. Use it as the API key of a program."
+    "Created the token {name} for a service in {of} ({scopes}), which {ends}. Programs with this token read that "
+    "place's documents. It is not shown again. Use it as a program's API key."
 )
 TOKEN_REVOKED = "Revoked token {id} ({name})."
 KEYS_SET_SAYS = (
@@ -109,34 +115,32 @@ KEY_NEEDS_CHANNEL = (
     "{of} is not a channel where people have asked the bot. Use a channel's ID from `cogency place find`."
 )
 KEY_SET = "Set the key {end} for {vendor} in {of}."
-KEY_REMOVED = "Removed the key for {vendor} of {of}."
+KEY_REMOVED = "Removed the key for {vendor} from {of}."
 NO_SUCH_KEY = "{of} has no key for {vendor}. `cogency keys list` shows all keys."
 NO_CHANNEL_KEYS = "No channel has its own key."
 KEY_REFUSED_SINCE = ", refused since {time} UTC"
 NO_TOKENS = "There are no tokens. Create one with `cogency token create`."
 HOOKS_ADD_SAYS = (
     "The command adds the webhook to the COGENCY_WEBHOOKS file, or to hooks.toml in this folder, and writes a secret "
-    "to a file next to it. The new secret is printed on standard output."
+    "to a file next to it. The new secret is printed to standard output."
 )
 HOOKS_TEST_SAYS = (
     "Shows the messages that the webhook's templates create from a payload, or from samples of its sender's events."
 )
 HOOKS_ROTATE_SAYS = (
-    "The new secret is printed on standard output. The current one stays valid until you run the command again with "
+    "The new secret is printed to standard output. The current one stays valid until you run the command again with "
     "--finish."
 )
-HOOKS_CHANNEL_SAYS = "where it posts, as in slack:C0123456789 or discord:41771983423143937"
+HOOKS_CHANNEL_SAYS = "the channel where the bot posts, as in slack:C0123456789 or discord:41771983423143937"
 HOOKS_READ_SAYS = "read the secret from standard input, for senders that create it themselves"
-HOOKS_FILE_SAYS = (
-    "a file with a payload, named after the type of the event, as in issues.json (default: the preset's samples)"
-)
+HOOKS_FILE_SAYS = "a payload file, named after its event type, as in issues.json (default: the preset's samples)"
 HOOKS_WRONG = "the bot cannot receive webhooks"
-HOOK_RECEIVED = "events of the webhook {name} arrive at {address}"
+HOOK_RECEIVED = "events for the webhook {name} arrive at {address}"
 HOOKS_UNPRICED = "the daily budget (dollars_per_day) of {names} does not count {models}, because there is no list price"
 HOOKS_LIMIT = "Set per_minute to limit how many events the bot accepts, or choose a model that has a list price."
 HOOK_ASKS_SECRET = "Secret: "
 HOOK_CHANNEL = "--channel must be a platform and a channel's ID, as in slack:C0123456789 or discord:41771983423143937."
-HOOK_EXISTS = "{file} already has a webhook {name}. Choose another name, or change it in the file."
+HOOK_EXISTS = "{file} already has a webhook named {name}. Choose another name, or edit the webhook in the file."
 HOOK_SECRET_FAULT = "The secret {fault}."
 HOOK_SECRET_EXISTS = "{file} already exists. Delete it, or choose another name."
 HOOK_ADDED = "Added the webhook {name} to {file}."
@@ -149,14 +153,14 @@ HOOK_SET_HTTP = "Set COGENCY_HTTP and COGENCY_HTTP_ADDRESS, so that other progra
 HOOK_RESTART = "Restart the bot to apply this."
 HOOK_LINE = "{name}: {preset} ({signed}), {action} in {channel}, {address}"
 NO_HOOKS = "There are no webhooks. Add one with `cogency hooks add`."
-HOOK_UNKNOWN = "There is no webhook {name}. {known}"
-HOOKS_KNOWN = "The webhooks are {names}."
+HOOK_UNKNOWN = "There is no webhook named {name}. {known}"
+HOOKS_KNOWN = "Existing webhooks: {names}."
 ADD_HOOK = "Add one with `cogency hooks add`."
 HOOK_NO_PAYLOAD = "{file} could not be read ({error})."
 HOOK_SAMPLE = "{name}:\n{text}\n"
 HOOK_NOTHING = "(nothing is posted)"
 HOOK_TEMPLATE_FAILED = "The template does not work with this payload: {error}."
-HOOK_KEYED = "(in a thread with earlier events with this key)"
+HOOK_KEYED = "(in the same thread as earlier events with this key)"
 HOOK_UNKEYED = "(as a separate message)"
 HOOK_CLOSES = "(the next event with this key starts a new thread)"
 HOOK_SENT = "{name}: the bot responded with {status}: {told}"
@@ -164,7 +168,7 @@ HOOK_UNREACHABLE = (
     "{address} could not be reached ({error}). Check COGENCY_HTTP_ADDRESS, and whether the bot is running."
 )
 HOOK_ROTATED = (
-    "The webhook {name} has a new secret. Enter it at the sender. The old one stays valid until you run "
+    "The webhook {name} has a new secret. Enter it in the sender's settings. The old secret stays valid until you run "
     "`cogency hooks rotate {name} --finish`."
 )
 HOOK_FINISHED = "The old secret of the webhook {name} was removed."
@@ -214,7 +218,7 @@ DOCTOR_LOOKS = (
     "You can run this command while the bot is running. It changes nothing unless you add --fix. The exit code is 1 "
     "if a problem keeps the bot from running."
 )
-FIX_SAYS = "make your files private, and upgrade the database to the newest version after a backup"
+FIX_SAYS = "make your files private, and back up and upgrade the database if it is not at the newest version"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
 LOOKING_AT = "checking {names}"
 CHECK_SAYS = (
@@ -247,16 +251,16 @@ WEB_READ = "the bot can read web pages when someone asks"
 SEARCH_WORKS = "{name} returned {results} in {seconds:.1f} s"
 SEARCH_FAILS = "{name} does not answer searches right now"
 NETWORKS_OPEN = "anyone who can use the bot can ask it to read addresses in these private networks: {networks}"
-HOOKS_LOADED = "{names} can be used"
+HOOKS_LOADED = "the bot uses {names}"
 ANSWERS_HELD = "answers appear once they are complete, because hold_answers is True in the hooks"
-TOOLS_ASKED_FIRST = "{names} need approval from the person who asked"
+TOOLS_ASKED_FIRST = "approval from the person who asked is needed for {names}"
 PLUGIN_ADDED = "{summary}. The bot uses it after the next restart."
 PLUGIN_THERE = "{root} is already in use as {name}."
 PLUGIN_NAME_TAKEN = "{root} has the same name as {first}: {name}. To add it, remove {first} first."
-PLUGIN_UNUSABLE = "The bot cannot use anything in {root}, so it was not added."
+PLUGIN_UNUSABLE = "The bot cannot use anything in {root}, so the plug-in was not added."
 PLUGIN_REMOVED = "The bot stops using {name} after the next restart. The folder was not deleted: {root}"
 PLUGIN_FROM_SETTING = "{name} comes from COGENCY_PLUGINS. Remove {root} from that setting."
-PLUGIN_UNKNOWN = "There is no plug-in {name}. `cogency plugins list` shows the plug-ins in use."
+PLUGIN_UNKNOWN = "There is no plug-in named {name}. `cogency plugins list` shows the plug-ins in use."
 NO_PLUGINS = "No plug-ins are in use. `cogency plugins add PATH` adds one."
 PLUGINS_ADD_SAYS = "The plug-in is checked first. The bot uses it from this folder after the next restart."
 PLUGINS_CHECK_SAYS = (
@@ -267,7 +271,7 @@ CONNECT_SAYS = "start the plug-in's servers (this runs their commands) and list 
 NOT_CONNECTED = "not started, because the plug-in is not in use; --connect starts it"
 PLUGINS_REMOVE_SAYS = "The plug-in's folder is not deleted."
 PLUGIN_REMEDY = "`cogency plugins check` shows the details."
-OFFICE_MISSING = "the bot cannot read docx, pptx, epub and long HTML files, because the 'office' extra is not installed"
+OFFICE_MISSING = "the bot cannot read docx, pptx, epub or long HTML files, because the 'office' extra is not installed"
 OFFICE_REMEDY = "Run {command}"
 PEOPLE_SIGN_IN = "{sentence}; each person signs in with `/tools`, {how}"
 ISSUER_MISSING = "{server} can choose which sign-in service receives the `client_secret` from its entry"
@@ -277,7 +281,7 @@ NAME_ISSUER = (
 )
 BY_PAGES = "on pages at {address}"
 BY_PASTING = "by pasting the address from their browser, because COGENCY_SIGN_IN_ADDRESS is not set"
-POLICY_ROWS = "{rows} in {file} control who can use which tools"
+POLICY_ROWS = "{file} controls who can use which tools ({rows})"
 
 # What `cogency doctor` advises
 
@@ -298,7 +302,7 @@ ROOTS_FILE = "Root created {file}. Change the program or script that creates the
 FOLDER_WRITABLE = "{who} can write to {folder} and replace {file}"
 FOLDER_CLOSE = "Run `chmod go-w {folder}`."
 FIXED_RIGHTS = "{file} is now private to you (mode {after}, was {before})"
-FIXED_VERSION = "{where} was upgraded from version {before} to {after}; the backup from before the upgrade is {file}"
+FIXED_VERSION = "{where} was upgraded from version {before} to {after}; the backup from before the upgrade is in {file}"
 FIX_LINK = "{file} is a link, so the permissions of its target were not changed"
 FIX_FAILED = "the permissions of {file} were not changed ({reason})"
 FIX_NOT_OURS = "{file} belongs to {owner}, so its permissions were not changed"
@@ -308,7 +312,10 @@ FIX_ON_SERVER = "{where} was not upgraded. Make a backup with PostgreSQL's own t
 FIX_NOT_MIGRATED = "the database was not upgraded to the newest version"
 DISK_FREE = "{free} free in {folder}{takes}"
 DISK_TAKEN = "; the database uses {taken}"
-DISK_ROOM = "Free some space. {needed} is enough for growth and for a copy during a backup or an upgrade."
+DISK_ROOM = (
+    "Free up disk space until {needed} is available, which is enough for growth and for the copy that a backup or an "
+    "upgrade makes."
+)
 DISK_FILES = "only {files:,} more files can be created in {folder}"
 DISK_INODES = (
     "Delete unneeded files from the file system of that folder. When a file system has no free inodes, it cannot "
@@ -429,8 +436,8 @@ MODULES_APART = "Install Cogency in its own environment: run `uv tool install .`
 INIT_NO_NUMBER = "{number} is not on the list. Enter a number from 1 to {most}."
 INIT_YES_OR_NO = "Please answer y or n."
 INIT_KEEP = "{where} is already set up. Keep its settings (y or n)?"
-INIT_PASTED_OTHER = "That is a different token. This one starts with {begins}. Please copy it again."
-INIT_PASTED_NOTHING = "Nothing was pasted. Please copy it again, or press Ctrl-C to cancel."
+INIT_PASTED_OTHER = "That is not the right token. It must start with {begins}. Please copy it again."
+INIT_PASTED_NOTHING = "Nothing was pasted. Please copy the token again, or press Ctrl-C to cancel."
 INIT_STOPPED = "Canceled. Nothing was written. Run the same command to start again."
 INIT_NOTHING_SET = (
     "Nothing was written, because the environment does not contain any setting from `cogency settings`, such as "
@@ -492,10 +499,10 @@ INIT_HOOK_CHANNEL_FORM = (
 )
 INIT_HTTP = "Address on this machine where the bot receives events, as host:port"
 INIT_HTTP_ADDRESS = (
-    "Public address of your TLS proxy, which forwards to it, as in https://bot.example.com (press Enter if only "
+    "Public address of the TLS proxy that forwards to that address, as in https://bot.example.com (press Enter if only "
     "programs on this machine send events)"
 )
-INIT_HOOK_AT = "The address of the webhook will be {address}. {setup}"
+INIT_HOOK_AT = "The webhook's address will be {address}. {setup}"
 INIT_HOOK_SECRET = (
     "Paste the secret (it stays hidden), or press Enter to add it later with `cogency hooks rotate {name} "
     "--read-secret`: "
@@ -521,8 +528,8 @@ INIT_SERVICE_RUNS = "The bot is running. Its log: {log}\nTo stop it permanently:
 INIT_SERVICE_FAILED = "The service did not start:\n\n{why}\n\nIts log: {log}"
 SERVICE_UNWRITABLE = "{file} could not be written ({reason}). Check the folder."
 SERVICE_NO_ANSWER = "The command could not be run, or did not finish in time."
-INIT_RUN = "Start it now in this terminal (y or n)?"
-INIT_NOT_WRITTEN = "Nothing was written. Fix the problems above and run this again."
+INIT_RUN = "Start the bot now in this terminal (y or n)?"
+INIT_NOT_WRITTEN = "Nothing was written. Fix the problems above and run this command again."
 INIT_SAYS = (
     "In a terminal, the command asks for the settings and writes them to the file. With --yes, it takes them from the "
     "environment, tests them and writes them to the file."
@@ -534,7 +541,7 @@ DOTENV_UNWRITABLE = "{dotenv} could not be written ({reason}). Check the folder.
 # The operators' page, as those who set it up are told of it.
 
 HTTP_REACHED = "other programs can reach the bot at {address}"
-HTTP_AWAY = "nothing could be reached at {address}"
+HTTP_AWAY = "the bot could not be reached at {address}"
 HTTP_AWAY_REMEDY = (
     "If the bot is running, check that the proxy forwards this address to COGENCY_HTTP, and that this machine can "
     "reach the address."
@@ -579,7 +586,10 @@ ASKED_NOW = (
 )
 TYPE_ID = "Type {of} to erase it: "
 NOT_TYPED = "That was not {of}. Nothing was erased."
-SAY_YES = "Nothing was erased, because this is not a terminal where you could confirm. Add --yes."
+SAY_YES = (
+    "Nothing was erased, because the command could not ask for confirmation outside a terminal. Add --yes to skip the "
+    "question."
+)
 EXPORTED_TO = "Wrote everything stored about {of} to {file}. Audit entry: #{number}."
 DISTRIBUTED = "workspaces can install the app at {address}/slack/install"
 DISTRIBUTED_TO_NOBODY = "no workspace can install the app at {address}/slack/install"
@@ -600,7 +610,7 @@ NO_CALLS = "No tools were called in that period."
 
 # Files that an operator adds to the documents of a place
 
-OPERATOR_NAME_SAYS = "your name for the audit (default: the account's name; the audit records both)"
+OPERATOR_NAME_SAYS = "your name in the audit (default: your account name on this machine; the audit records both)"
 LEARN_SAYS = (
     "When files change, run the command again. It skips unchanged files and replaces the documents of changed files. "
     "It ignores hidden files, and links that lead out of the folder. You can run this command while the bot is "

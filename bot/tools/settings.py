@@ -34,7 +34,7 @@ class ToolSettings:
         (),
         section=Section.MODELS,
         description=(
-            "Your own tools: files or modules with @tool functions, or entry points of the group cogency.tools, "
+            "Your own tools: files or modules with @tool functions, or entry points in the cogency.tools group, "
             "separated by commas. Their code runs inside the bot; see docs/python-tools.md. Default: none."
         ),
         example="my_tools.py",

@@ -60,7 +60,7 @@ class WebSettings:
         header,
         "",
         section=Section.WEB,
-        description="The User-Agent that the bot sends. Default: its name, version and purpose.",
+        description="The User-Agent that the bot sends. Default: the bot's name, version and purpose.",
         example='"Cogency/1 (+https://example.com/bot)"',
     )
     """"": the bot's name, version and kind."""

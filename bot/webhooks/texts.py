@@ -50,10 +50,12 @@ STRING_LONG: Final = "{key} can have at most {most:,} characters."
 NO_NUMBER: Final = "{key} must be {kind} from {least} to {most}."
 NO_LIST: Final = "{key} must be a list of at most {most} strings."
 CHANNEL_FORM: Final = (
-    "channel must be the ID of a channel after its platform, as in slack:C0123456789, slack:T0123456789:C0123456789 or "
+    "channel must be a platform and a channel ID, as in slack:C0123456789, slack:T0123456789:C0123456789 or "
     "discord:41771983423143937."
 )
-TOOL_FORM: Final = 'tools must be names of tools, in which * matches any characters, as in ["recall", "grafana.*"].'
+TOOL_FORM: Final = (
+    'tools must be a list of tool names, in which * matches any characters, as in ["recall", "grafana.*"].'
+)
 MENTION_FORM: Final = (
     "mention must be a list of IDs: people (U0123456789) or user groups (S0123456789) on Slack, and people "
     "(41771983423143937) or roles (&41771983423143936) on Discord."
@@ -89,7 +91,7 @@ TOLD_BUSY: Final = "Too many events are waiting; try again in a minute"
 TOLD_RATE: Final = "Too many events; try again in a minute"
 TOLD_UNSTORED: Final = "The event could not be stored; try again in a minute"
 TOLD_IGNORED: Final = "Nothing to post"
-TOLD_DUPLICATE: Final = "Received before"
+TOLD_DUPLICATE: Final = "Already received"
 TOLD_STORED: Final = "Accepted"
 
 # For operators, in the log and on their page.

@@ -130,7 +130,7 @@ def test_whoever_follows_the_pages_from_the_top_has_everything_that_they_promise
             case _:
                 raise AssertionError(f"nobody has run this: {snippet}")
     assert said == list(ANSWERS.values())
-    assert "3 rows in tool-policy.txt control who can use which tools" in run(folder, "cogency doctor")
+    assert "tool-policy.txt controls who can use which tools (3 rows)" in run(folder, "cogency doctor")
 
 
 def installed(folder: Path, project: dict[str, Any]) -> None:

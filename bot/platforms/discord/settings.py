@@ -34,11 +34,9 @@ class OtherServers(StrEnum):
 
 _DISCORD_ID = re.compile(r"\d+", re.ASCII)
 
-discord_roles = id_list(_DISCORD_ID, "IDs of roles, separated by commas, as in 123456789012345678,234567890123456789")
+discord_roles = id_list(_DISCORD_ID, "role IDs, separated by commas, as in 123456789012345678,234567890123456789")
 
-discord_servers = id_list(
-    _DISCORD_ID, "IDs of servers, separated by commas, as in 123456789012345678,234567890123456789"
-)
+discord_servers = id_list(_DISCORD_ID, "server IDs, separated by commas, as in 123456789012345678,234567890123456789")
 
 
 def parse_shards(value: str) -> int | None:

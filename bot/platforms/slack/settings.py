@@ -65,7 +65,7 @@ def slack_app_id(value: str) -> str:
     return value
 
 
-slack_groups = id_list(_SLACK_GROUP, "IDs of user groups, separated by commas, as in S0123,S0456")
+slack_groups = id_list(_SLACK_GROUP, "user group IDs, separated by commas, as in S0123,S0456")
 
 slack_installers = id_list(
     _SLACK_TEAM, "*, or IDs of workspaces and organizations separated by commas, as in T0123,E0456"
@@ -112,7 +112,7 @@ class SlackSettings:
     )
     config_token: Secret | None = secret_setting(
         "SLACK_CONFIG_TOKEN",
-        parsers.secret("xoxe.xoxp-", "create one on https://api.slack.com/apps"),
+        parsers.secret("xoxe.xoxp-", "create one at https://api.slack.com/apps"),
         section=Section.PLATFORMS,
         description=(
             "Slack: an app configuration token (xoxe.xoxp-…). Only cogency doctor uses it, to compare the app with "
@@ -185,7 +185,7 @@ class SlackSettings:
         parsers.url("https", "http"),
         "",
         section=Section.PLATFORMS,
-        description="Slack: the address at which Slack and browsers reach COGENCY_SLACK_HTTP, without a path.",
+        description="Slack: the public address of COGENCY_SLACK_HTTP, which Slack and browsers use, without a path.",
         example="https://bot.example.com",
     )
     installers: frozenset[str] = setting(

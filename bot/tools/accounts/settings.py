@@ -36,8 +36,8 @@ class AccountSettings:
         "",
         section=Section.TOOLS,
         description=(
-            "The address at which browsers reach the pages where people sign in to MCP servers. Without it, people "
-            "sign in, and then paste the last address from their browser."
+            "The public address of the pages where people sign in to MCP servers. If this is not set, people sign in "
+            "and then paste the last address from their browser."
         ),
         example="https://bot.example.com",
     )

@@ -3,15 +3,15 @@
 # The file of webhooks.
 
 NO_TOML = (
-    "COGENCY_OUTGOING_WEBHOOKS: {file} is not valid TOML: {error}. Write a table [[webhook]] for each receiver; see "
+    "COGENCY_OUTGOING_WEBHOOKS: {file} is not valid TOML: {error}. Write a [[webhook]] table for each receiver; see "
     "docs/webhooks-out.md."
 )
 NO_TABLE = (
-    "COGENCY_OUTGOING_WEBHOOKS: {file} contains {key}, which is not valid there. Write a table [[webhook]] for each "
+    "COGENCY_OUTGOING_WEBHOOKS: {file} contains {key}, which is not valid there. Write a [[webhook]] table for each "
     "receiver."
 )
 EMPTY = (
-    "COGENCY_OUTGOING_WEBHOOKS: {file} does not contain any webhooks. Write a table [[webhook]] for each receiver, or "
+    "COGENCY_OUTGOING_WEBHOOKS: {file} does not contain any webhooks. Write a [[webhook]] table for each receiver, or "
     "remove the setting."
 )
 TOO_MANY = "COGENCY_OUTGOING_WEBHOOKS: {file} contains more than {most} webhooks. Remove some of them."

@@ -259,7 +259,7 @@ LACKS = (
 @pytest.mark.parametrize(
     ("status", "body", "key", "begins", "does"),
     [
-        (400, FILTERED, KEY, "The content filter of Azure OpenAI blocked the question (400).", "content filter of"),
+        (400, FILTERED, KEY, "Azure OpenAI's content filter blocked the question (400).", "content filter of"),
         (
             404,
             refusal("DeploymentNotFound", NO_DEPLOYMENT),
@@ -325,7 +325,7 @@ async def test_a_limit_says_when_to_ask_again_and_how_to_raise_it() -> None:
     assert isinstance(error, ProviderUnavailable)
     assert str(error) == (
         "Azure OpenAI is limiting requests (429). Please ask again in a moment. If this happens often, raise the "
-        "tokens per minute of the deployment in the Foundry portal."
+        "deployment's tokens-per-minute limit in the Foundry portal."
     )
     assert error.reason.to_person == "Azure OpenAI is limiting requests (429). Please ask again in a moment."
 

@@ -157,7 +157,7 @@ def test_several_keys_of_a_service_are_one_setting_and_each_is_a_secret(tmp_path
         assert key.reveal() == "sk-first-4711", "where one key is used, it is the first"
         assert settings.secrets() == key.reveal_all(), "the log hides each of them"
         assert "4711" not in f"{settings} {key!r} {settings.shown}"
-    assert refusal({"OPENAI_API_KEY": f"{HIDDEN},"}).startswith("OPENAI_API_KEY has an empty key.")
+    assert refusal({"OPENAI_API_KEY": f"{HIDDEN},"}).startswith("OPENAI_API_KEY contains an empty key.")
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
@@ -495,13 +495,13 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "COGENCY_SLACK_MANAGERS",
             "managers",
-            "COGENCY_SLACK_MANAGERS must be IDs of user groups, separated by commas, as in S0123,S0456.",
+            "COGENCY_SLACK_MANAGERS must be user group IDs, separated by commas, as in S0123,S0456.",
         ),
         (
             "COGENCY_DISCORD_MANAGERS",
             "managers",
             (
-                "COGENCY_DISCORD_MANAGERS must be IDs of roles, separated by commas, as in "
+                "COGENCY_DISCORD_MANAGERS must be role IDs, separated by commas, as in "
                 "123456789012345678,234567890123456789."
             ),
         ),
@@ -513,7 +513,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "SLACK_CONFIG_TOKEN",
             f"xoxb-{HIDDEN}",
-            'SLACK_CONFIG_TOKEN must start with "xoxe.xoxp-": create one on https://api.slack.com/apps.',
+            'SLACK_CONFIG_TOKEN must start with "xoxe.xoxp-": create one at https://api.slack.com/apps.',
         ),
         (
             "COGENCY_SLACK_COMMAND_PREFIX",

@@ -161,7 +161,7 @@ KNOWN = f"Known fields: {', '.join(QUESTION_FIELDS)}."
         (asking("    expect:\n      contains: {a: b}\n"), 5, "questions[1].expect.contains must be text."),
         (asking("    expect: {matches: '('}\n"), 4, "questions[1].expect.matches is not a valid regular expression"),
         (asking("    expect: {calls: rekall}\n"), 4, "Did you mean `recall`?"),
-        (asking("    expect: {does_not_call: zzz}\n"), 4, "names `zzz`, which is neither a tool of this file"),
+        (asking("    expect: {does_not_call: zzz}\n"), 4, "names `zzz`, which is neither a tool in this file"),
         (asking("    expect: {refuses: maybe}\n"), 4, "questions[1].expect.refuses must be `true` or `false`."),
         (asking("    expect: {costs_at_most: -1}\n"), 4, "must be a number from 0 to 1000."),
         (asking("    expect: {within_seconds: nan}\n"), 4, "must be a number from 0.1 to 3600."),

@@ -70,10 +70,10 @@ def test_a_missing_region_is_said_and_one_that_is_none_too() -> None:
     with pytest.raises(SettingsError, match=r"AWS_REGION is missing\. COGENCY_MODEL is set to bedrock:…"):
         chosen(CLAUDE, ModelSettings(bedrock_api_key=KEY))
     for name in ("local", "us-east-1.evil.example/", "aws-global"):
-        with pytest.raises(SettingsError, match="AWS_REGION must be a region of AWS, as in us-east-1"):
+        with pytest.raises(SettingsError, match="AWS_REGION must be an AWS region, as in us-east-1"):
             chosen(CLAUDE, ModelSettings(aws_region=name, bedrock_api_key=KEY))
         assert "evil" not in bedrock_in(name).base_url
-    with pytest.raises(SettingsError, match="AWS_DEFAULT_REGION must be a region of AWS"):
+    with pytest.raises(SettingsError, match="AWS_DEFAULT_REGION must be an AWS region"):
         chosen(CLAUDE, ModelSettings(aws_default_region="local", bedrock_api_key=KEY))
 
 

@@ -129,9 +129,9 @@ async def test_a_resource_of_azure_has_embeddings_and_transcription_and_vertex_a
         (
             "AZURE_OPENAI_API_VERSION",
             "v1",
-            "must be a version with a date, as in 2024-10-21; remove it to use the API v1",
+            "must be a version with a date, as in 2024-10-21; remove it to use the v1 API",
         ),
-        ("GOOGLE_CLOUD_LOCATION", "Europe West", "must be a location of Google Cloud"),
+        ("GOOGLE_CLOUD_LOCATION", "Europe West", "must be a Google Cloud location"),
         ("GOOGLE_CLOUD_PROJECT", "my project", "must be the ID of a Google Cloud project"),
     ],
 )

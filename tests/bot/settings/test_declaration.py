@@ -104,7 +104,7 @@ def test_a_setting_that_follows_none_is_an_error() -> None:
     ("value", "text"),
     [
         (True, "on"), (False, "off"), (9.0, "9"), (1.5, "1.5"), (0, "0"), (12, "12"), ("a", "a"),
-        (Section.WEB, "The web"),
+        (Section.WEB, "Web"),
         (None, ""), ((), ""), ({}, ""), (frozenset[str](), ""), ("", ""),
     ],
 )  # fmt: skip

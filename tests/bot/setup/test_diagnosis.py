@@ -227,7 +227,7 @@ async def test_a_database_is_brought_to_the_newest_version_after_a_backup_of_it(
     assert fixed.level is Level.FIXED
     file = tmp_path / "cogency-r0009-20261123-120000.backup"
     assert fixed.what.endswith(
-        f"was upgraded from version r0009 to {HEAD}; the backup from before the upgrade is {file}"
+        f"was upgraded from version r0009 to {HEAD}; the backup from before the upgrade is in {file}"
     )
     assert look_into(file).version == "r0009"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -371,7 +371,7 @@ async def test_the_server_for_other_programs_is_told_apart_from_others() -> None
             assert found.level is Level.WARNING
             assert f"(status {status})" in found.what
     (found,) = await http_findings("http://127.0.0.1:9")
-    assert (found.level, found.what) == (Level.NOTE, "nothing could be reached at http://127.0.0.1:9")
+    assert (found.level, found.what) == (Level.NOTE, "the bot could not be reached at http://127.0.0.1:9")
 
 
 # Vendors' terms, and traces.

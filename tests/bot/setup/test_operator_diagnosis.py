@@ -151,7 +151,7 @@ async def test_each_of_several_keys_is_tried_and_named_by_its_end(tmp_path: Path
         found = await about("Model", read(tmp_path, COGENCY_MODEL="openai:m-1", **keys), ask_model=True)
     said = [(one.level, one.what) for one in found if "API key" in one.what]
     assert said == [
-        (Level.WARNING, "API key 1 of 2 (…1111) does not work now, so the bot uses the others"),
+        (Level.WARNING, "API key 1 of 2 (…1111) does not work right now, so the bot uses the other keys"),
         (Level.GOOD, "API key 2 of 2 (…2222) works"),
     ]
     assert found[1].level is Level.GOOD, "the model answers with the other key"

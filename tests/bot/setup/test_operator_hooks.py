@@ -94,7 +94,7 @@ def test_another_one_leaves_the_file_as_it_was_but_for_its_end(tmp_path: Path) -
         ("../it", CHANNEL, None, "cannot be the name"),
         ("it", "#alerts", None, "--channel must be a platform"),
         ("it", CHANNEL, "short", "at least 16"),
-        ("first", CHANNEL, None, "already has a webhook first"),
+        ("first", CHANNEL, None, "already has a webhook named first"),
         ("left", CHANNEL, None, "left already exists"),
     ],
 )
@@ -190,7 +190,7 @@ async def test_doctor_says_where_webhooks_are_received_or_what_to_correct(tmp_pa
     settings = settings_of(tmp_path)
     add(settings, "it")
     (good,) = await hook_findings(settings)
-    assert (good.level, good.what) == (Level.GOOD, "events of the webhook it arrive at https://bot.example/hooks/it")
+    assert (good.level, good.what) == (Level.GOOD, "events for the webhook it arrive at https://bot.example/hooks/it")
     (closed,) = await hook_findings(replace(settings, http=HttpSettings()))
     assert closed.level is Level.PROBLEM
     assert "Set COGENCY_HTTP" in closed.remedy

@@ -42,7 +42,7 @@ async def test_an_operator_sets_lists_and_removes_a_channels_key_and_the_audit_s
             "…wxyz",
             None,
         )
-        assert await remove_key(settings, CHANNEL, "openai", OP) == f"Removed the key for openai of {CHANNEL}."
+        assert await remove_key(settings, CHANNEL, "openai", OP) == f"Removed the key for openai from {CHANNEL}."
         with pytest.raises(Refused, match="has no key for openai"):
             await remove_key(settings, CHANNEL, "openai", OP)
         lines = [as_line(call) async for calls in audited(settings, None) for call in calls]

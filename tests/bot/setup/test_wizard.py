@@ -169,7 +169,7 @@ async def test_a_platform_that_is_set_up_stays_so_by_one_answer_and_no_second_ap
         tokens = {"SLACK_APP_TOKEN": APP_TOKEN, "SLACK_BOT_TOKEN": BOT_TOKEN, "DISCORD_TOKEN": TOKEN}
         content = with_changes("", {"COGENCY_MODEL": "rehearsal", **tokens})
         dotenv.write_text(content, encoding="utf-8")
-        person = Person(("Start it now", "n"))
+        person = Person(("Start the bot now", "n"))
         assert not await set_up(person, dotenv, environ)
     assert (person.pages, dotenv.read_text()) == ([], content)
     assert "Slack is already set up" in person.heard
@@ -185,12 +185,12 @@ async def test_what_cannot_be_meant_is_asked_again_and_what_was_pasted_need_not_
             ("Enter a number", "99"), ("Enter a number", "rehearsal"), ("2. Slack", "perhaps"), ("2. Slack", "yes"),
             ("SLACK_APP_TOKEN", BOT_TOKEN), ("SLACK_APP_TOKEN", APP_TOKEN),
             ("SLACK_BOT_TOKEN", ""), ("SLACK_BOT_TOKEN", "xoxb-wrong"),
-            ("anyway", "n"), ("SLACK_APP_TOKEN", ""), ("SLACK_BOT_TOKEN", BOT_TOKEN), ("Start it now", "n"),
+            ("anyway", "n"), ("SLACK_APP_TOKEN", ""), ("SLACK_BOT_TOKEN", BOT_TOKEN), ("Start the bot now", "n"),
         )  # fmt: skip
         assert not await set_up(person, dotenv, environ)
     assert "99 is not on the list. Enter a number from 1 to 9." in person.heard
     assert "Please answer y or n." in person.heard
-    assert "This one starts with xapp-" in person.heard
+    assert "It must start with xapp-" in person.heard
     assert "Nothing was pasted." in person.heard
     assert not person.answers
     assert read_dotenv(dotenv) == {
@@ -231,7 +231,7 @@ async def test_where_nobody_answers_the_same_is_tried_again_and_nothing_asked_ag
     dotenv = tmp_path / ".env"
     async with FakeSlack(FastClock()) as slack:
         slack.faults["auth.test"].append(Fault(status=503))
-        person = Person(*ON_SLACK, ("Try again (y)", "y"), ("Start it now", "n"))
+        person = Person(*ON_SLACK, ("Try again (y)", "y"), ("Start the bot now", "n"))
         await set_up(person, dotenv, everywhere(slack))
         assert person.heard.count("SLACK_BOT_TOKEN:") == 1
         assert not person.answers
@@ -239,7 +239,7 @@ async def test_where_nobody_answers_the_same_is_tried_again_and_nothing_asked_ag
 
 
 async def test_an_input_that_could_not_be_tested_can_be_kept(tmp_path: Path) -> None:
-    person = Person(*ON_SLACK, ("Try again (y)", "n"), ("Start it now", "n"))
+    person = Person(*ON_SLACK, ("Try again (y)", "n"), ("Start the bot now", "n"))
     away = {"OLLAMA_BASE_URL": "http://127.0.0.1:1", "SLACK_API_BASE_URL": "http://127.0.0.1:1"}
     await set_up(person, tmp_path / ".env", away)
     assert read_dotenv(tmp_path / ".env")["SLACK_BOT_TOKEN"] == BOT_TOKEN
@@ -357,7 +357,7 @@ async def test_ollama_on_another_machine_is_asked_for_its_models(tmp_path: Path)
 
 async def test_without_a_browser_the_manifest_is_printed_and_its_page_is_short(tmp_path: Path) -> None:
     async with FakeSlack(FastClock()) as slack:
-        person = Person(*ON_SLACK, ("Start it now", "n"))
+        person = Person(*ON_SLACK, ("Start the bot now", "n"))
         await set_up(person, tmp_path / ".env", everywhere(slack))
     assert "https://api.slack.com/apps?new_app=1 and choose" in person.heard
     assert "slack manifest` and paste" in person.heard
@@ -377,7 +377,7 @@ async def test_who_can_ask_and_what_it_costs_is_asked_and_wrong_ids_are_asked_ag
         person = Person(
             ("Enter a number", "5"), ("Address of", server.url), *ON_SLACK[1:], ("5. Access", "#general"),
             ("5. Access", "channel:C0123"), ("Your own user ID", "U0123"), ("Maximum cost", "a lot"),
-            ("Maximum cost", "5"), ("Start it now", "n"),
+            ("Maximum cost", "5"), ("Start the bot now", "n"),
         )  # fmt: skip
         await set_up(person, dotenv, everywhere(slack))
         assert not person.answers
@@ -385,7 +385,7 @@ async def test_who_can_ask_and_what_it_costs_is_asked_and_wrong_ids_are_asked_ag
         assert settings.access.operators == {"U0123"}
         assert len(settings.access.allow) == 1
         assert read_dotenv(dotenv)["COGENCY_EVERYONE_DOLLARS_PER_DAY"] == "5"
-        again = Person(("5. Access", "every member"), ("Start it now", "n"))
+        again = Person(("5. Access", "every member"), ("Start the bot now", "n"))
         await set_up(again, dotenv, everywhere(slack))
     assert load_settings({}, dotenv).access.allow == frozenset()
 
@@ -398,7 +398,7 @@ async def test_a_webhook_is_added_with_its_secret_in_a_file_and_the_settings_tha
             *ON_SLACK, ("6. Webhooks", "y"), ("Which program", "99"), ("Which program", "Alertmanager"),
             ("ID of the channel", "#alerts"), ("ID of the channel", "C0123456789"), ("where the bot receives", "8070"),
             ("where the bot receives", "127.0.0.1:8070"), ("Public address", "http://bot.example.com"),
-            ("Public address", "https://bot.example.com"), ("Start it now", "n"),
+            ("Public address", "https://bot.example.com"), ("Start the bot now", "n"),
         )  # fmt: skip
         await set_up(person, dotenv, everywhere(slack), random=lambda count: b"\x07" * count)
         assert not person.answers
@@ -412,7 +412,9 @@ async def test_a_webhook_is_added_with_its_secret_in_a_file_and_the_settings_tha
         assert "07" * 24 not in person.heard + dotenv.read_text() + (tmp_path / "hooks.toml").read_text()
         again = Person(
             ("6. Webhooks", "y"), ("Which program", "stripe"), ("ID of the channel", "slack:C0123456789"),
-            ("Paste the secret", "wrong secret"), ("Paste the secret", "whsec_0123456789abcdef"), ("Start it now", "n"),
+            ("Paste the secret", "wrong secret"), ("Paste the secret", "whsec_0123456789abcdef"), ((
+                "Start the bot now"
+            ), "n"),
         )  # fmt: skip
         await set_up(again, dotenv, everywhere(slack))
         assert not again.answers
@@ -429,7 +431,7 @@ async def test_a_webhook_that_cannot_be_added_leaves_the_settings_as_they_were(t
     (tmp_path / "hooks.toml").write_text("no table", encoding="utf-8")
     async with FakeSlack(FastClock()) as slack:
         person = Person(
-            *ON_SLACK, ("6. Webhooks", "y"), ("ID of the channel", "slack:C0123456789"), ("Start it now", "n")
+            *ON_SLACK, ("6. Webhooks", "y"), ("ID of the channel", "slack:C0123456789"), ("Start the bot now", "n")
         )
         await set_up(person, dotenv, everywhere(slack))
     assert "No webhook was added." in person.heard
@@ -467,18 +469,18 @@ async def test_a_service_is_shown_before_it_is_written_and_gets_what_only_the_en
 async def test_without_consent_no_service_is_written(tmp_path: Path, answer: tuple[str, str]) -> None:
     managers, services = with_systemd(tmp_path)
     async with FakeSlack(FastClock()) as slack:
-        person = Person(*ON_SLACK, answer, ("7. Service", "y"), ("Start it now", "n"))
+        person = Person(*ON_SLACK, answer, ("7. Service", "y"), ("Start the bot now", "n"))
         assert not await set_up(person, tmp_path / ".env", everywhere(slack), services)
     assert not (tmp_path / ".config").exists()
     assert {call for call in managers.calls if "show-environment" not in call} == set()
-    assert ("Start it now", "n") not in person.answers, "it is asked all the same"
+    assert ("Start the bot now", "n") not in person.answers, "it is asked all the same"
 
 
 @pytest.mark.slow
 async def test_a_service_that_does_not_start_says_why_and_where_its_log_is(tmp_path: Path) -> None:
     _, services = with_systemd(tmp_path, (1, "Job for cogency.service failed."))
     async with FakeSlack(FastClock()) as slack:
-        person = Person(*ON_SLACK, ("7. Service", "y"), ("Start it now", "n"))
+        person = Person(*ON_SLACK, ("7. Service", "y"), ("Start the bot now", "n"))
         assert not await set_up(person, tmp_path / ".env", everywhere(slack), services)
     assert "Job for cogency.service failed." in person.heard
     assert "Its log: journalctl" in person.heard
@@ -522,7 +524,7 @@ async def test_a_region_a_key_and_a_model_of_amazon_bedrock_are_asked_for_and_tr
         "AWS_REGION": "eu-west-1",
         "COGENCY_MODEL": "bedrock:eu.anthropic.claude-sonnet-5-5",
     }
-    assert "AWS_REGION must be a region of AWS, as in us-east-1." in person.heard
+    assert "AWS_REGION must be an AWS region, as in us-east-1." in person.heard
     assert "Amazon Bedrock refused the API key (403). Check AWS_BEARER_TOKEN_BEDROCK" in person.heard
     assert wire.models == ["amazon.nova-pro-v1:0", "eu.anthropic.claude-sonnet-5-5"]
     assert "bedrock:eu.anthropic.claude-sonnet-5-5 answered" in person.heard

@@ -195,6 +195,6 @@ async def test_a_full_disk_is_one_sentence_and_loses_nothing(store: Store) -> No
         connection.execute(text(f"PRAGMA max_page_count = {pages + 3}"))
         connection.execute(insert(meta).values(name="large", value=b"x" * 100_000))
 
-    with pytest.raises(StoreError, match=r"The disk is full\. Free some space"):
+    with pytest.raises(StoreError, match=r"The disk is full\. Free up some space"):
         await store.database.write(fill)
     assert await store.conversations.questions("ann", limit=9) == ["before"]

@@ -93,7 +93,7 @@ async def test_a_full_disk_stores_nothing_and_everything_again_once_there_is_spa
             await store.ledger.accept(said("a question " * 100))
             accepted += 1
 
-    with pytest.raises(StoreUnavailable, match=r"^The disk is full. Free some space for .*store\.db\.$"):
+    with pytest.raises(StoreUnavailable, match=r"^The disk is full. Free up some space for .*store\.db\.$"):
         await fill()
     await store.database.write(limit, 2**31)
     assert not (await store.ledger.accept(said("a question"))).duplicate

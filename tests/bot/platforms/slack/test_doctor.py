@@ -60,7 +60,7 @@ async def test_a_whole_app_is_only_praised_and_nothing_is_changed_or_said(slack:
         "the bot token has exactly the scopes it needs",
         "Socket Mode works, with 1 connection at once",
         "the app matches its manifest",
-        "Slack accepts every kind of block that replies have",
+        "Slack accepts every kind of block that replies use",
         "the bot is in 2 channels: #general, #secret",
     ]
     assert healthy(found)
@@ -302,7 +302,7 @@ async def test_a_kind_of_block_that_slack_does_not_know_is_named_and_replies_wor
     slack.state.unknown_blocks.add(kind)
     found = await examined(slack)
     assert healthy(found)
-    assert wrong(found) == [f"note: Slack does not accept all blocks that replies have: {kind}"]
+    assert wrong(found) == [f"note: Slack does not accept some blocks that replies use: {kind}"]
 
 
 async def test_a_kind_that_replies_do_not_have_is_not_checked(slack: FakeSlack) -> None:
@@ -318,12 +318,12 @@ async def test_blocks_that_slack_did_not_check_are_a_note(slack: FakeSlack, faul
     found = await examined(slack)
     assert healthy(found)
     (finding,) = wrong(found)
-    assert finding.startswith("note: Slack did not check the blocks that replies have")
+    assert finding.startswith("note: Slack did not check the blocks that replies use")
     assert why in finding
 
 
 async def test_a_refusal_that_names_no_block_is_not_taken_for_a_good_answer(slack: FakeSlack) -> None:
     slack.faults["blocks.validate"].append(Fault(error="invalid_blocks"))
     assert wrong(await examined(slack)) == [
-        "note: Slack does not accept all blocks that replies have: Slack did not say which"
+        "note: Slack does not accept some blocks that replies use: Slack did not say which"
     ]

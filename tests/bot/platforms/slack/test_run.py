@@ -189,7 +189,7 @@ async def test_what_could_not_be_stored_is_not_acknowledged(slack: FakeSlack) ->
 def full(failures: int) -> RecordingHost:
     """A host whose next messages cannot be stored."""
     host = recording_host()
-    full = StoreUnavailable("The disk is full. Free some space for /home/ann/bot.db.")
+    full = StoreUnavailable("The disk is full. Free up some space for /home/ann/bot.db.")
     host.store.ledger.failures += [full] * failures
     return host
 
