@@ -314,7 +314,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "mcp-server": (
         f"closes it {words(mcp_stdio.IDLE_S)} seconds after the last call",
         f"waits up to {mcp_stdio.PATIENCE_S:g} seconds",
-        f"valid once, for {words(minutes(CODE_TIME))} minutes",
+        f"works once, within {words(minutes(CODE_TIME))} minutes",
         f"at most {client_documents.FETCHES_A_MINUTE} documents a minute",
         stated(hours(api_tokens.ACCESS_TIME), 1, "every hour"),
         f"after more than {api_tokens.SAME_ANSWER.seconds} seconds",
@@ -323,7 +323,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
             f"up to {mcp_http.MAX_BODY_BYTES // 1_000} kB long and contain up to "
             f"{http_routes.MAX_BRACKETS:,} `{{` and `[` characters"
         ),
-        f"A confirmation is valid once, for {words(minutes(mcp_texts.CONFIRM_TIME))} minutes",
+        f"A confirmation works once, within {words(minutes(mcp_texts.CONFIRM_TIME))} minutes",
     ),
     "webhooks": (
         f"more than {words(minutes(signatures.TOLERANCE))} minutes off",
@@ -404,13 +404,13 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"(at most {MAX_ARGUMENTS:,} characters)",
         f"the last {words(SHOWN_IN_HOME)} calls",
         f"each record after {AUDIT_KEPT.days} days",
-        "Only ports {}, {}, {} and {} are open".format(*sorted(WEB_PORTS)),
+        "Only ports {}, {}, {}, and {} are open".format(*sorted(WEB_PORTS)),
     ),
     "slack": (
         f"the newest {words(slack_history.MAX_THREADS)} threads",
         f"up to {ChannelLimits().messages:,} messages",
         (
-            f"up to {slack_tables.MAX_ROWS} rows, {slack_tables.MAX_COLUMNS} columns and "
+            f"up to {slack_tables.MAX_ROWS} rows, {slack_tables.MAX_COLUMNS} columns, and "
             f"{slack_tables.MAX_CELL_CHARS:,} characters"
         ),
         f"with at least {words(slack_tables.MIN_ROWS)} rows",

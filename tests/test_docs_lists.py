@@ -66,7 +66,9 @@ LISTS: Final[Mapping[str, Listed]] = {
         "docs/webhooks-out.md", [*FeedbackReason, "reason"], "`good`, `bad` or null; ", "or null |"
     ),
     "outcomes of a turn": Listed("docs/webhooks-out.md", [*Outcome], "`outcome`:", ";"),
-    "ends of a request for a human": Listed("docs/webhooks-out.md", [*ENDED], "| as above; `state`:", "|"),
+    "ends of a request for a human": Listed(
+        "docs/webhooks-out.md", [*ENDED], "| as for `handoff.asked`; `state`:", "|"
+    ),
     "ranks": Listed("docs/tool-policy.md", [rank.name.lower() for rank in Authority], "The ranks are", "("),
     "scopes of tokens": Listed("docs/api.md", [*TokenScope], "what programs can do, separated by commas:", "Default"),
     "kinds of schedules": Listed("docs/export.md", [*ScheduleKind], "`kind` (", ")"),

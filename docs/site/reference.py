@@ -68,7 +68,7 @@ _COMMANDS: Final = f"""\
 In Slack, you can also write a command after a mention, as in `@cogency usage`. Slack has its own `/help`, so write `@cogency help` there.
 In Slack's direct messages and in the terminal, a message that contains only a command does not need a slash, as in `usage` or
 `forget everything`. Only the person who used a command sees its answer, except with `/ask`. The terminal has further commands: `/deep`, `/fast`, `/file`,
-`/threads` and `/quit`. {_MADE}
+`/threads`, and `/quit`. {_MADE}
 """
 _SCOPES: Final = {
     CommandScope.EVERYWHERE: "Discord",
@@ -173,7 +173,7 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "team.preferences:read": "To know who may post in the general channel before posting there for someone, if "
     "`COGENCY_ACT` is not `off`.",
     "usergroups:read": "To know who is in the user groups that the settings list as managers or roles.",
-    "users:read": "To know a person's name and time zone, and whether they are an admin, a member or a guest. This "
+    "users:read": "To know a person's name and time zone, and whether they are an admin, a member, or a guest. This "
     "decides who can ask, and what they can see.",
 }
 _OTHER_TOKENS: Final = """\
@@ -190,11 +190,11 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
     "guild_messages": "To receive mentions in channels and messages in the bot's threads, with edits and deletions. If a message "
     "is edited or deleted, the bot updates waiting questions and what it remembers.",
     "guild_reactions": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
-    "guilds": "To know channels, threads and roles. They show who can read a place, which decides which messages the bot can use there. If a channel "
+    "guilds": "To know channels, threads, and roles. They show who can read a place, which decides which messages the bot can use there. If a channel "
     "is deleted, the bot erases its messages. If a server removes the bot, the bot erases the "
     "server's messages after the number of days in `COGENCY_REMOVAL_GRACE_DAYS`.",
     "message_content": "To receive the text of messages that do not mention the bot: messages in its threads and, if a channel's managers "
-    "chose `/channel ambient on`, questions in the channel. Without this intent, mentions, direct messages and commands "
+    "chose `/channel ambient on`, questions in the channel. Without this intent, mentions, direct messages, and commands "
     "still work.",
 }
 _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
@@ -324,7 +324,7 @@ _WITH_TURN: Final = "as long as its question and answer are stored"
 STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Messages": {
         "person": Stored(
-            "a person who wrote to the bot: ID, name and time zone", "until everything about them is forgotten"
+            "a person who wrote to the bot: ID, name, and time zone", "until everything about them is forgotten"
         ),
         "conversation": Stored(
             "a thread or a direct message, with a summary of its messages", "as long as one of its messages is stored"
@@ -332,7 +332,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "participant": Stored(
             "which people wrote in which conversation", "as long as one of their messages there is stored"
         ),
-        "message": Stored("each question and each answer: its text, time, place and link", _BY_AGE),
+        "message": Stored("each question and each answer: its text, time, place, and link", _BY_AGE),
         "embedding": Stored(
             "the embedding vector of a message, if the bot uses an embedding model (`COGENCY_EMBEDDINGS`)",
             _WITH_MESSAGE,
@@ -347,7 +347,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             ),
             but="Rules set with `/policy` do not belong to a person, and stay until someone removes them",
         ),
-        "fact_term": Stored("words by which the bot finds a fact", "as long as the fact is stored"),
+        "fact_term": Stored("words that the bot uses to find a fact", "as long as the fact is stored"),
         "fact_ground": Stored("which facts are based on which other facts", "as long as the fact is stored"),
         "profile": Stored(
             "how much the bot has learned about a person in one place", "until everything about them is forgotten"
@@ -364,7 +364,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             f"for at most {WORKING_TIME.days * 24} hours, and only while the question that set them is stored",
         ),
         "preference": Stored(
-            "people's choices with `/settings`, `/model`, `/memory`, `/knowledge` and `/connect`, and managers' settings for a channel: "
+            "people's choices with `/settings`, `/model`, `/memory`, `/knowledge`, and `/connect`, and managers' settings for a channel: "
             f"instructions, who can ask, and the last {MAX_HISTORY} changes, without the names of the people who made them",
             "until someone changes them. A channel's settings are stored until the channel is deleted, its workspace or server has removed the bot, or an operator erases its data",
             but="A pause of learning, an opt-out from sharing, and a channel's settings stay",
@@ -405,11 +405,11 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "task_workspaces": Stored("the model's notes on a running task", "as long as the task runs"),
         "schedule": Stored(
-            "reminders, scheduled tasks and long work",
+            "reminders, scheduled tasks, and long work",
             f"until {SHOWN_FOR.days} days after they end or are canceled",
         ),
         "outgoing_webhook": Stored(
-            "a webhook in the file for outgoing webhooks: its name, events and places, and a hash of its URL",
+            "a webhook in the file for outgoing webhooks: its name, events, and places, and a hash of its URL",
             "as long as it is in the file",
             Fate.STAYS,
             "It contains no text that people wrote",
@@ -421,7 +421,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             ),
             f"until it is delivered. After {TRIED_FOR.total_seconds() / 3600:g} hours of failed attempts, for {FAILED_KEPT.days} more days",
         ),
-        "job": Stored("a waiting background job, such as learning, indexing or deleting", "until it is done"),
+        "job": Stored("a waiting background job, such as learning, indexing, or deleting", "until it is done"),
     },
     "Files of code": {
         "saved_file": Stored(
@@ -444,11 +444,11 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "passage": Stored("a section of a document's text", "as long as the document is stored"),
     },
-    "Accounts, sessions and processes": {
+    "Accounts, sessions, and processes": {
         "tool_account": Stored("encrypted tokens of people who signed in to tool servers", "until they sign out"),
         "place_key": Stored(
             "the encrypted API keys that channels' managers entered with `/keys`, with their last four characters, when "
-            "they were entered, and since when the service has refused them",
+            "they were entered, and how long the service has refused them",
             "until a manager or you remove the key, the channel is deleted, or its workspace or server has removed the "
             "bot",
             Fate.STAYS,
@@ -456,7 +456,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "api_token": Stored(
             "hashes of the tokens and refresh tokens of programs that ask the bot, with each token's name, person or "
-            "place, scopes, budget and times",
+            "place, scopes, budget, and times",
             "until someone revokes the token, its channel is deleted, or its workspace or server has removed the bot; expired ones stay listed until their owner gets a new token",
         ),
         "sign_in": Stored("a sign-in that is in progress, encrypted", f"for {SIGN_IN_TIME.seconds // 60} minutes"),
@@ -468,7 +468,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "eval_run": Stored(
             (
-                "a run of `cogency eval`: the names of its file, questions and models, counts and costs; questions and "
+                "a run of `cogency eval`: the names of its file, questions, and models, and counts and costs; questions and "
                 "answers only with `--store-answers`"
             ),
             f"until {EVALS_KEPT} newer runs are stored",
@@ -485,7 +485,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "Once the event is posted, it contains no text; the text is in the question and answer, which are erased",
         ),
         "installation": Stored(
-            "an app that a workspace installed from the bot's page: IDs, scopes, encrypted tokens and who installed it",
+            "an app that a workspace installed from the bot's page: IDs, scopes, encrypted tokens, and who installed it",
             "until the workspace has removed the app and its messages are erased",
             but="If only the person who installed the app is forgotten, the row stays without that person",
         ),
@@ -513,7 +513,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Usage and audit": {
         "model_call": Stored(
-            "a model call: tokens, cost, model, person and day",
+            "a model call: tokens, cost, model, person, and day",
             "permanently",
             Fate.STAYS,
             (
@@ -525,15 +525,15 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "a day on which a budget was nearly used up or was extended: whose budget, what was spent, who decided",
             f"for {KEPT_DAYS.days} days",
             Fate.STAYS,
-            "It counts toward budgets. The bot removes who decided",
+            "It counts toward budgets. The bot removes the name of the person who decided",
         ),
         "budget_message": Stored(
             "who got a warning or a request about a budget, and the platform's IDs of the message",
             f"for {KEPT_DAYS.days} days",
         ),
-        "budget_pause": Stored("until when an answer waits for a budget", "as long as the answer is not complete"),
+        "budget_pause": Stored("how long an answer waits for a budget", "as long as the answer is not complete"),
         "act_count": Stored(
-            "how often the bot posted, reacted or pinned for a person, and in a channel, on a day",
+            "how often the bot posted, reacted, or pinned for a person, and in a channel, on a day",
             "permanently",
             Fate.STAYS,
             "It counts toward the limits on actions",
@@ -545,11 +545,11 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "It counts toward budgets",
         ),
         "tool_call": Stored(
-            "the audit: each tool call with its arguments, effect, decision, time and outcome, each use of a hook, and "
+            "the audit: each tool call with its arguments, effect, decision, time, and outcome, each use of a hook, and "
             "operators' exports and erasures",
             f"for {KEPT.days} days",
             Fate.STAYS,
-            "Its person, place and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
+            "Its person, place, and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
         ),
         "erased": Stored(
             "keyed hashes of the IDs of forgotten messages and people, so that the bot does not store these messages again, and of deleted memory entries, so that a restored backup does not bring them back",
@@ -604,9 +604,9 @@ The bot reads the text of everything that a person sees in a message. This page 
 
 ## Where messages are read
 
-- **A question**: the message itself, the messages that it forwards, replies to or links to, and, in a new conversation, the thread that it belongs to.
+- **A question**: the message itself, the messages that it forwards, replies to, or links to, and, in a new conversation, the thread that it belongs to.
 - **A thread with the bot**: people's messages as they arrive, with their edits. With each question, the bot rereads other apps' messages in the thread, because they may have changed. For example, an alert may be resolved.
-- **Other messages**: a channel's history and the results of Slack's search, if a question needs them, and any message on which someone chose *Ask about this message*.
+- **Other messages**: a channel's history and the results of Slack's search, if a question needs them, and any message for which someone chose *Ask about this message*.
 
 The bot treats forwarded messages and posts by apps as quotations, never as instructions or as facts about the sender. Only apps in
 `COGENCY_ALLOWED_BOTS` can ask questions. In a thread with several people, the bot stores a forwarded message as a quotation, and forgets it together with the message that forwarded it. The bot stores other content of a question only until it has answered.
@@ -621,10 +621,10 @@ _SLACK_READS: Final = """\
 | Part | What the bot reads |
 |---|---|
 | Text | the whole text, with names instead of IDs. If an app's message has blocks, the bot reads the blocks instead, as Slack shows them |
-| Forwarded messages | the author, text, blocks, attachments and files, including those of messages that were forwarded inside them |
+| Forwarded messages | the author, text, blocks, attachments, and files, including those of messages that were forwarded inside them |
 | Tables pasted from a spreadsheet | the rows, which count as the sender's own words |
-| Attachments in app messages, such as alerts | the title, author, text, fields, links, buttons, footer and blocks. The bot sees that there is a picture, but not the picture itself |
-| Emails sent to a channel | the subject, sender and text |
+| Attachments in app messages, such as alerts | the title, author, text, fields, links, buttons, footer, and blocks. The bot sees that there is a picture, but not the picture itself |
+| Emails sent to a channel | the subject, sender, and text |
 | Files | [their content](files.md) |
 | Previews of links (unfurls) | nothing, because Slack creates previews with the permissions of the person who posted the link. If a link leads to a message that the asker can read, the bot reads the message |
 | Slack's notices ("joined the channel"), deleted messages | nothing |
@@ -636,8 +636,8 @@ _DISCORD_READS: Final = """\
 | Part | What the bot reads |
 |---|---|
 | Text | the whole text, with names instead of IDs |
-| Forwarded messages | the text, embeds, components and files. Discord does not provide the author |
-| Polls | the question, answers and votes |
+| Forwarded messages | the text, embeds, components, and files. Discord does not provide the author |
+| Polls | the question, answers, and votes |
 | Stickers | the name |
 | Files | [their content](files.md) |
 | Previews of links | nothing, but the model can open the link |
@@ -674,12 +674,12 @@ def _either(labels: Iterable[str]) -> str:
 _FORMATS: Final = f"""\
 | Format | What the bot reads | What it does not read |
 |---|---|---|
-| docx, docm, dotx | the text with headings, lists, tables and links, as if all tracked changes were accepted. Below the text, the bot adds any {", ".join(word_text.BESIDE[1:-1])} and {word_text.BESIDE[-1]} | formatting. The bot sees how many pictures, charts and embedded files there are, but not their content |
-| xlsx, xlsm, xltx | the stored value of each cell in all sheets (dates as dates), the comments and the text boxes. If a formula has no stored result, the bot reads the formula, and a note says how many such formulas there are. It reads up to {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, and a note says if there are more | number formats and macros. The bot sees how many pictures and charts there are, but not their content |
-| pptx, pptm, ppsx, potx | the text of each slide's shapes, groups, tables, diagrams, charts, notes and comments | animations. The bot sees how many pictures and videos there are, but not their content |
-| odt, ods, odp, ott, ots, otp | the text, sheets and slides, with comments, tracked deletions, headers and footers | charts. The bot sees how many pictures there are, but not their content |
+| docx, docm, dotx | the text with headings, lists, tables, and links, as if all tracked changes were accepted. Below the text, the bot adds any {", ".join(word_text.BESIDE[1:-1])} and {word_text.BESIDE[-1]} | formatting. The bot sees how many pictures, charts, and embedded files there are, but not their content |
+| xlsx, xlsm, xltx | the stored value of each cell in all sheets (dates as dates), the comments, and the text boxes. If a formula has no stored result, the bot reads the formula, and a note says how many such formulas there are. It reads up to {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, and a note says if there are more | number formats and macros. The bot sees how many pictures and charts there are, but not their content |
+| pptx, pptm, ppsx, potx | the text of each slide's shapes, groups, tables, diagrams, charts, notes, and comments | animations. The bot sees how many pictures and videos there are, but not their content |
+| odt, ods, odp, ott, ots, otp | the text, sheets, and slides, with comments, tracked deletions, headers, and footers | charts. The bot sees how many pictures there are, but not their content |
 | EPUB | the text, with headings | pictures |
-| PDF | the text of up to {MAX_PAGES} pages at once, the values of form fields, and annotations. The model sees an annotation as {_either(pdf_forms.NOTES.values())} | password fields. The bot sees that there are scanned pages, embedded files or XFA forms, but not their content |
+| PDF | the text of up to {MAX_PAGES} pages at once, the values of form fields, and annotations. The model sees an annotation as {_either(pdf_forms.NOTES.values())} | password fields. The bot sees that there are scanned pages, embedded files, or XFA forms, but not their content |
 | doc, xls, ppt, xlsb, rtf, pages, numbers, key | nothing. A note says in which format to save the file | the whole file |
 """
 

@@ -33,11 +33,11 @@ from bot.platforms.discord.reply_to import pages_at
 
 Content: TypeAlias = MessageContent[discord.Attachment]
 
-EMBED_READ: Final = "the title, author, description, fields and footer"
+EMBED_READ: Final = "the title, author, description, fields, and footer"
 # The types of embeds, and what is read of each. A type that is not listed is read like "rich".
 EMBEDS: Final[Mapping[str, str]] = {
     "rich": EMBED_READ,
-    "poll_result": "the question, the winning answer and the votes",
+    "poll_result": "the question, the winning answer, and the votes",
     **dict.fromkeys(("article", "link", "image", "video", "gifv"), ""),
 }
 

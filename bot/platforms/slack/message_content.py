@@ -623,7 +623,7 @@ _MENU: Final = Part(_menu, "the chosen value, or the placeholder")
 _UNSEEN: Final = Part(_nothing, "nothing, because it has no text")
 
 BLOCKS: Final[Mapping[str, Part]] = {
-    "section": Part(_section, "its text, fields and accessory"),
+    "section": Part(_section, "its text, fields, and accessory"),
     "divider": _UNSEEN,
     "image": Part(_image, "its title or description, but not the picture itself"),
     "actions": Part(_actions, "its links and the labels of its buttons"),
@@ -634,18 +634,18 @@ BLOCKS: Final[Mapping[str, Part]] = {
     "call": Part(_call, "its name and link"),
     "header": Part(_only_text, _ITS_TEXT),
     "markdown": Part(_markdown, _ITS_TEXT),
-    "video": Part(_video, "its title, description and link, but not the video itself"),
+    "video": Part(_video, "its title, description, and link, but not the video itself"),
     "rich_text": Part(_rich_text, "its text, with all elements"),
     "table": Part(_table, "its rows"),
     "data_table": Part(_data_table, "its caption and rows"),
     "data_visualization": Part(_chart, "its title and numbers"),
-    "task_card": Part(_task_card, "its title, status, details, output and sources"),
+    "task_card": Part(_task_card, "its title, status, details, output, and sources"),
     "plan": Part(_plan, "its title and tasks"),
     "alert": Part(_alert, "its level and text"),
-    "card": Part(_card, "its title, subtitle, body and links"),
-    "container": Part(_container, "its title, subtitle and blocks"),
+    "card": Part(_card, "its title, subtitle, body, and links"),
+    "container": Part(_container, "its title, subtitle, and blocks"),
     "carousel": Part(_carousel, "its cards"),
-    "auth_provider": Part(_auth_provider, "its name, description and account"),
+    "auth_provider": Part(_auth_provider, "its name, description, and account"),
 }
 
 ELEMENTS: Final[Mapping[str, Part]] = {
@@ -662,7 +662,7 @@ ELEMENTS: Final[Mapping[str, Part]] = {
     "team": Part(_rich_team, "the workspace's ID"),
     "usergroup": Part(_rich_group, "the user group's ID"),
     "date": Part(_rich_date, "the date"),
-    "broadcast": Part(_rich_broadcast, "whether it is `@here`, `@channel` or `@everyone`"),
+    "broadcast": Part(_rich_broadcast, "whether it is `@here`, `@channel`, or `@everyone`"),
     "color": Part(_rich_color, "the color's code"),
     **dict.fromkeys(_REFERENCES, Part(_rich_reference, "its text and address, but not the item that it refers to")),
     "button": Part(_button, "its label and link"),
