@@ -92,7 +92,7 @@ def differs_in_one_place(older: Told, newer: Told) -> bool:
     pair = compared(older, newer)
     if not _is_about_one_thing(pair) or _is_told_apart(pair) or _differs_in_a_second_place(pair):
         return False
-    if is_of_an_earlier_state(pair) or _holds_at_another_time(pair) or is_of_one_of_several(pair):
+    if is_of_an_earlier_state(pair) or holds_at_another_time(pair) or is_of_one_of_several(pair):
         return False
     return differing_places(pair.older.words, pair.newer.clause, (pair.older.text, pair.newer.text)) < 2
 
@@ -108,7 +108,7 @@ def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> boo
         return False
     if any(speaks_against(pair) for speaks_against in _SIGNS if speaks_against not in _DOUBTS):
         return False
-    return _is_news(pair) and sum(is_doubtful(pair) for is_doubtful in _DOUBTS) <= pair.has_telling_key
+    return is_news(pair) and sum(is_doubtful(pair) for is_doubtful in _DOUBTS) <= pair.has_telling_key
 
 
 def succeeds(older: Told, newer: Told) -> bool:
@@ -142,7 +142,7 @@ def _is_about_another_thing(pair: Pair) -> bool:
     return not _is_anchored(pair) and (is_one_of_many or not are_of_speaker)
 
 
-def _leaves_out_two(pair: Pair) -> bool:
+def leaves_out_two(pair: Pair) -> bool:
     return _left_out(pair) > 1
 
 
@@ -241,7 +241,7 @@ def _is_reversed(pair: Pair) -> bool:
     return any(is_in(word, named) for word in newer.subject) and is_object
 
 
-def _is_news(pair: Pair) -> bool:
+def is_news(pair: Pair) -> bool:
     """Return whether a sign says that something changed: a word of change or correction, the end of the older value or
     what became of it, a new one of what the key names, or another value of one kind where all else is the same.
     """
@@ -295,7 +295,7 @@ def _tells_of_old_value(pair: Pair) -> bool:
 # The signs that both stand.
 
 
-def _denies(pair: Pair) -> bool:
+def denies(pair: Pair) -> bool:
     """Return whether it denies something, and not only that the older state, or one that it names, still holds."""
     if pair.ends_older or pair.displaces or _denies_old_value(pair) or _denies_beside(pair):
         return False
@@ -349,13 +349,13 @@ def _is_of_the_past(pair: Pair) -> bool:
     )
 
 
-def _was_an_event(pair: Pair) -> bool:
+def was_an_event(pair: Pair) -> bool:
     """Return whether the newer one tells of something past without a sign of change: "I spent the summer in Bergen"."""
     older, newer = pair.older.statement, pair.newer.statement
     return newer.past and not (older.past or pair.changed or pair.clash or pair.ends_older)
 
 
-def _holds_at_another_time(pair: Pair) -> bool:
+def holds_at_another_time(pair: Pair) -> bool:
     """Return whether the newer one gives a day, a season or a condition that the older one does not."""
     older, newer = pair.older, pair.newer
     dated = has_any(newer.said, (when_cues.WHEN,))  # When it changed: "I moved last week"
@@ -427,7 +427,7 @@ def _is_of_another(pair: Pair) -> bool:
     return bool(older.subject) and not older.statement.has_subject and leaves_out(older.words, newer.clause)
 
 
-def _came_out(pair: Pair) -> bool:
+def came_out(pair: Pair) -> bool:
     """Return whether the newer one only tells of a release: "we run Lumen 3", "Lumen 4 is out"."""
     older, newer = pair.older, pair.newer
     return has_any(newer.said, (cues.CAME_OUT,)) and not (newer.is_of_speaker or has_any(older.said, (cues.CAME_OUT,)))
@@ -691,13 +691,13 @@ def _has_name_beside(words: Sequence[Token], *, any_word: bool) -> bool:
 # A key that names an attribute with one value outweighs one of these
 _DOUBTS: Final[tuple[Callable[[Pair], bool], ...]] = (
     _lacks_anchor,
-    _leaves_out_two,
+    leaves_out_two,
     _has_another_kind_of_value,
 )
 _SIGNS: Final[tuple[Callable[[Pair], bool], ...]] = (
-    _denies,
+    denies,
     _is_of_the_past,
-    _holds_at_another_time,
+    holds_at_another_time,
     _is_of_another,
     _has_another_kind_of_value,
     _is_one_of_many,
@@ -705,9 +705,9 @@ _SIGNS: Final[tuple[Callable[[Pair], bool], ...]] = (
     _differs_in_a_second_place,
     _exchanges_two,
     _is_about_another_thing,
-    _was_an_event,
+    was_an_event,
     is_of_one_of_several,
-    _came_out,
+    came_out,
     _speaks_of_another_matter,
     _repeats_the_value,
     is_of_another_end,

@@ -43,7 +43,7 @@ def is_of_another_owner(pair: Pair) -> bool:
     if not all(is_in(owner, known) for owner in owners_in(newer.text)):
         return True
     of_key = [word for word in older.key if is_in(word, newer.key)]
-    owned = [match for word in of_key for match in _owned_by(word, newer.said)]
+    owned = [match for word in of_key for match in owned_by(word, newer.said)]
     if pair.names_attribute and any(tells(word) and not (is_among(word, known)) for word in owned):
         return True  # "Ann's husband" is another one than "Ann"
     if pair.is_of_relative or begins_with_another_of_ours(pair):
@@ -66,7 +66,7 @@ def begins_with_another_of_ours(pair: Pair) -> bool:
     return not (is_new or is_agent(pair) or has_any(newer.said, (whose_cues.SPEAKER,)))
 
 
-def _owned_by(name: Token, text: str) -> list[Token]:
+def owned_by(name: Token, text: str) -> list[Token]:
     """Return what of what a word names a text speaks of: "husband" of "Ann's husband", "demo" of "la demo de Ann"."""
     word = re.escape(re.sub("['’]s$", "", name.raw))
     pattern = rf"(?<!\w){word}['’]s (\w{{2,30}})|(\w{{2,30}}) (?:{whose_cues.OF_NAME}) {word}(?!\w)"

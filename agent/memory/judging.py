@@ -32,6 +32,7 @@ from agent.memory.comparison import compared, may_be_about_the_same
 from agent.memory.distinct import are_two_things
 from agent.memory.facts import plain_key, same_key
 from agent.memory.keys import name_one_thing, tell_apart
+from agent.memory.news import tells_what_became
 from agent.memory.supersession import contradicts, different_subjects
 from agent.memory.told import Told, has_cue
 
@@ -59,6 +60,8 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
         return Verdict.MAY_OUTDATE if is_said and not _only_adds(older, newer) else Verdict.STANDS_BESIDE
     # "Perhaps Ann is the lead" replaces nothing; it may only cast doubt, below.
     if may_be_one and not _is_unsure(newer, older) and _replaces(older, newer, named=named):
+        return Verdict.REPLACES
+    if name_one_thing(older.key, newer.key) and may_replace(older, newer) and tells_what_became(older, newer):
         return Verdict.REPLACES
     if is_said:
         return Verdict.MAY_OUTDATE
