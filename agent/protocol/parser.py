@@ -7,7 +7,7 @@ Theory of operation. The parser is always in one of seven modes:
     FENCE        in a code fence: everything is text until it ends
     ELEMENT      in an element of HTML that holds code: the same
     BLOCK        after an opening tag: nothing is shown until the block is over
-    TRIAL        after a block in a place where none may be (see `agent.protocol.openings`)
+    TRIAL        after a block in a place where none may be (see `agent.protocol.misplaced`)
     NATIVE       in a call or thoughts in the model's native format (see `agent.protocol.native`)
 
 Before all that, `agent.protocol.channels` takes out thoughts that a model names by words at its beginning.
@@ -65,6 +65,7 @@ from agent.protocol.grammar import (
 )
 from agent.protocol.json_text import SaneStream
 from agent.protocol.look_alikes import LookAlikes
+from agent.protocol.misplaced import MisplacedVerdict, Trial
 from agent.protocol.native import (
     Form,
     NativeBlock,
@@ -129,7 +130,7 @@ class Parser:
         self._fence = OpenFence("```", limits)
         self._element = OpenElement("pre", in_line=False)
         self._block: Block | None = None
-        self._trial: openings.Trial | None = None
+        self._trial: Trial | None = None
         self._native: NativeBlock | OthersTurn | None = None
         self._mentioned: set[BlockKind] = set()  # Kinds whose opening tag was text, so their closing tag is, too
         self.has_thought = False  # The model thought before its answer, in its text or beside it
@@ -338,13 +339,13 @@ class Parser:
             case NativeOpening():
                 return self._begin_native(beginning, text, position)
             case openings.PlainCall(_, end):
-                self._trial = openings.Trial(beginning, text[position:end], self._openings)
+                self._trial = Trial(beginning, text[position:end], self._openings)
                 self._trial.events += self._openings.read_plain(beginning, text)
                 self._mode = _Mode.TRIAL
                 return end
             case Opening():
                 if beginning.where is not BlockPlace.IN_PLACE:
-                    self._trial = openings.Trial(beginning, text[position : beginning.begin], self._openings)
+                    self._trial = Trial(beginning, text[position : beginning.begin], self._openings)
                 if beginning.violation:
                     self._emit(ViolationFound(beginning.violation, beginning.kind))
                 return self._open(beginning)
@@ -363,7 +364,7 @@ class Parser:
             self._mode = _Mode.NATIVE
             # It may be an example in the answer: it is read on trial, and shown again if it turns out to be one.
             if beginning.where is BlockPlace.QUOTED:
-                self._trial = openings.Trial(beginning, text[position : beginning.end], self._openings)
+                self._trial = Trial(beginning, text[position : beginning.end], self._openings)
         return beginning.end
 
     def _write_text(self, text: str, position: int, end: int) -> int:
@@ -445,19 +446,19 @@ class Parser:
             return position
         verdict, used = trial.read(text, position, reply_begun=self._output.has_visible_text)
         match verdict:
-            case openings.MisplacedVerdict.WAIT:
+            case MisplacedVerdict.WAIT:
                 return None
-            case openings.MisplacedVerdict.GO_ON:
+            case MisplacedVerdict.GO_ON:
                 pass
-            case openings.MisplacedVerdict.OPEN if trial.opening:
+            case MisplacedVerdict.OPEN if trial.opening:
                 self._open(trial.opening)
-            case openings.MisplacedVerdict.MEANT:
+            case MisplacedVerdict.MEANT:
                 self._commit(trial)
             case _:
                 self._release(trial)
         return used
 
-    def _commit(self, trial: openings.Trial) -> None:
+    def _commit(self, trial: Trial) -> None:
         """Emit the events of the trial: its blocks were meant."""
         self._trial = None
         self._mode = _Mode.LINE_START
@@ -468,7 +469,7 @@ class Parser:
             self._emit(CallsRejected(self._corrections.quoted) if is_shown else event)
         self._output.gap = openings.Gap.IN_LINE if trial.where is BlockPlace.IN_LINE else openings.Gap.OWN_LINE
 
-    def _release(self, trial: openings.Trial) -> None:
+    def _release(self, trial: Trial) -> None:
         """Write the trial as text: its blocks were not meant."""
         raw = "".join(trial.raw)
         last_line = raw[raw.rfind("\n") + 1 :]
@@ -498,7 +499,7 @@ class Parser:
             self._commit(self._trial)
         self._held_back = ""
 
-    def _ends_with_call(self, trial: openings.Trial) -> bool:
+    def _ends_with_call(self, trial: Trial) -> bool:
         """Return whether the text of a call that was never closed ends as calls do, and not in other words."""
         return ("".join(trial.raw) + self._held_back).rstrip().endswith(("}", ")", "]", ">"))
 

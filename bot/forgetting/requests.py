@@ -14,13 +14,7 @@ from unicodedata import category
 
 from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
-from agent.memory.forgetting_plans import (
-    AboutTopic,
-    During,
-    Everything,
-    OneThread,
-    Wish,
-)
+from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread, Wish
 from agent.memory.periods import TimeSpan, periods_in
 from agent.ports.tools import Asker
 from bot.chat.texts.formatting import zone_of

@@ -20,17 +20,9 @@ from functools import lru_cache
 from itertools import chain, combinations
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    Connection,
-    bindparam,
-    func,
-    select,
-)
+from sqlalchemy import Connection, bindparam, func, select
 
-from agent.memory.documents import (
-    DocumentQuery,
-    FoundPassage,
-)
+from agent.memory.documents import DocumentQuery, FoundPassage
 from store.json_lists import ids_in_parameter
 from store.message_tables import person, place
 from store.row_mapping import OF_DOCUMENT, document_of

@@ -39,14 +39,7 @@ from sqlalchemy import (
 from sqlmodel import Field
 
 from agent.jobs import INDEXING
-from agent.memory.documents import (
-    FETCH_AGAIN,
-    Document,
-    DocumentRefused,
-    LinkedPage,
-    NewDocument,
-    Passage,
-)
+from agent.memory.documents import FETCH_AGAIN, Document, DocumentRefused, LinkedPage, NewDocument, Passage
 from store import job_queue
 from store.databases.database import StorableText, UtcDateTime, is_postgresql, row_id
 from store.file_tables import saved_file

@@ -36,14 +36,7 @@ from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import Member, People
 from bot.platforms.slack.options import Method
-from bot.platforms.slack.panels import (
-    FormSent,
-    ShownTo,
-    panel_blocks,
-    press_of,
-    read_form_view,
-    view_of,
-)
+from bot.platforms.slack.panels import FormSent, ShownTo, panel_blocks, press_of, read_form_view, view_of
 from bot.platforms.slack.places import Places
 from bot.platforms.slack.pressing import ReplyPresses
 from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command, of_window

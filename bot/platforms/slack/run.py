@@ -35,16 +35,7 @@ from bot.platforms.slack.agent_view import (
     ViewedEntities,
 )
 from bot.platforms.slack.answer_commands import AnswerCommands
-from bot.platforms.slack.api import (
-    TIMEOUT_S,
-    MethodRates,
-    SlackApi,
-    SlackError,
-    SlackRefused,
-    flag,
-    text,
-    web_client,
-)
+from bot.platforms.slack.api import TIMEOUT_S, MethodRates, SlackApi, SlackError, SlackRefused, flag, text, web_client
 from bot.platforms.slack.approving import SlackApprovers
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
