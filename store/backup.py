@@ -38,8 +38,8 @@ from store import timelines
 from store.api_tokens import api_token
 from store.databases.database import is_postgresql, migrating
 from store.databases.sqlite import BLOCK_BYTES, store_error
+from store.derived_data import DERIVED
 from store.engine import (
-    DERIVED,
     database_beside,
     database_of,
     erased_key,

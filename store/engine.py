@@ -11,14 +11,13 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from sqlalchemy import Connection, insert, inspect, select, text, update
+from sqlalchemy import Connection, insert, inspect, select, text
 
 from agent import texts
 from agent.errors import StoreError
 from agent.jobs import Job
 from agent.machine import sqlite_path
 from agent.memory.documents import DocumentQuery, DocumentRefused, Documents, FoundPassage, NewDocument
-from agent.memory.statements import READER
 from agent.ports.acts import Acts
 from agent.ports.api_tokens import ApiTokens
 from agent.ports.budget_days import BudgetDays
@@ -65,6 +64,7 @@ from store.databases.database import (
     writes,
 )
 from store.databases.sqlite import is_locked, open_sqlite, open_sqlite_beside, unwritable
+from store.derived_data import DERIVED, Renewal, outdated, reached_by, renew
 from store.erased_ids import ErasedIds
 from store.eval_runs import SqlEvalRuns
 from store.explanations import SqlExplanations
@@ -74,7 +74,6 @@ from store.forgetting.sql_forgetting import SqlForgetting
 from store.handoffs import SqlHandoffs
 from store.installations import SqlInstallations
 from store.job_queue import SqlJobs
-from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
 from store.memory.known_for_turn import SqlKnowledge
 from store.memory.profiles import SqlProfiles
@@ -109,6 +108,7 @@ from store.unanswered import SqlUnanswered
 from store.webhook_events import SqlWebhookEvents
 from store.working_sets import SqlWorkingSet
 
+log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -150,7 +150,7 @@ class Prepared:
 
     key: bytes = field(repr=False)
     before: str | None
-    outdated: "tuple[Renewal, ...]" = ()
+    outdated: tuple[Renewal, ...] = ()
     version: str = ""
 
 
@@ -181,7 +181,7 @@ def is_compatible(connection: Connection, found: str | None, migrations: Migrati
     of, _, oldest = (stored or b"").decode().partition(":")
     if of != found or oldest > migrations.head:
         return False
-    return all(_reached(connection, derived) != 0 for derived in DERIVED)
+    return all(reached_by(connection, derived) != 0 for derived in DERIVED)
 
 
 def erased_key(connection: Connection) -> bytes | None:
@@ -232,89 +232,6 @@ def too_old(server: tuple[Any, ...] | None, where: str) -> str | None:
     if server is None or server[0] >= OLDEST_POSTGRESQL:
         return None
     return texts.POSTGRESQL_TOO_OLD.format(where=where, found=server[0], oldest=OLDEST_POSTGRESQL)
-
-
-# Data derived from rows (the words by which messages and facts are found) is rebuilt when a new version of the program
-# derives it differently. This happens before any turn is answered, because a half-built index finds half.
-#
-# Rules
-#   With a million messages it takes minutes, so progress is logged. Memory and transactions stay small.
-#   `meta` holds the progress, written in the transaction of each step: a start after a kill continues there. A process
-#   of an earlier version sees that the derived data is not its own, and rebuilds all of it.
-
-log = logging.getLogger(__name__)
-
-PROGRESS_LOG_S: Final = 10.0  # Between two lines in the log
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """`name`: the key of its version in `meta`. `what` it is, and `of` what, in words for operators."""
-
-    name: str
-    what: str
-    of: str
-    version: int
-    renew: Callable[[Connection, int], list[int]]
-    """Derive again from the next rows after an id; returns the ids of these rows."""
-    left: Callable[[Connection, int], int]
-    """Count the rows after an id."""
-
-
-DERIVED: Final = (
-    Derived("reader", "the index of facts", "facts", READER, fact_index.renew, fact_index.count_remaining),
-    Derived("index_terms", "the search index", "messages", index.TERMS, index.renew, index.count_remaining),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Renewal:
-    """Derived data to be rebuilt. `left`: how many rows are still to be read."""
-
-    derived: Derived
-    left: int
-
-
-def outdated(connection: Connection) -> "tuple[Renewal, ...]":
-    """Return what is to be rebuilt. Reads only."""
-    reached = [(derived, _reached(connection, derived)) for derived in DERIVED]
-    return tuple(Renewal(derived, derived.left(connection, after)) for derived, after in reached if after is not None)
-
-
-def renew_some(connection: Connection, derived: Derived) -> list[int]:
-    """Rebuild it for the next rows; returns their ids, none when all is done."""
-    after = _reached(connection, derived)
-    if after is None:
-        return []
-    ids = derived.renew(connection, after)
-    value = (f"{derived.version}:{ids[-1]}" if ids else f"{derived.version}").encode()
-    updated = update(meta).where(meta.c.name == derived.name).values(value=value)
-    if not connection.execute(updated).rowcount:
-        connection.execute(insert(meta).values(name=derived.name, value=value))
-    return ids
-
-
-def _reached(connection: Connection, derived: Derived) -> int | None:
-    """The id up to which this version has derived it; None if it is complete."""
-    stored = connection.execute(select(meta.c.value).where(meta.c.name == derived.name)).scalar_one_or_none()
-    version_, _, reached = (stored or b"").decode().partition(":")
-    if version_ != str(derived.version):
-        return 0
-    return int(reached) if reached else None
-
-
-async def _renew(database: Database, renewal: Renewal, monotonic: Callable[[], float]) -> None:
-    derived, done, began = renewal.derived, 0, monotonic()
-    last_logged = began
-    if renewal.left:
-        log.info("rebuilding %s (%s: %d); answering starts after that", derived.what, derived.of, renewal.left)
-    while ids := await database.write_alone(renew_some, derived):
-        done += len(ids)
-        if monotonic() - last_logged >= PROGRESS_LOG_S:
-            last_logged = monotonic()
-            log.info("rebuilding %s (%s: %d of %d)", derived.what, derived.of, done, renewal.left)
-    if renewal.left:
-        log.info("rebuilt %s (%s: %d) in %.1f s", derived.what, derived.of, done, monotonic() - began)
 
 
 # Searches in people's past threads and in the documents of places.
@@ -466,7 +383,7 @@ async def open_on(database: Database, key: Callable[[], bytes] = new_key, migrat
         if database.is_shared:
             await make_indexes(database)
         for renewal in prepared.outdated:
-            await _renew(database, renewal, asyncio.get_running_loop().time)
+            await renew(database, renewal, asyncio.get_running_loop().time)
         database.outages.monotonic = asyncio.get_running_loop().time
         store = store_on(database, prepared, prepared.version)
         cleanup.push_async_callback(store.notifier.close)

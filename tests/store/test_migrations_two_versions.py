@@ -12,7 +12,8 @@ from agent.errors import StoreError
 from agent.events import Outcome
 from agent.turn_records import Claiming, Closing
 from store.databases.postgresql import PostgresDatabase
-from store.engine import DERIVED, Store, look_at, open_store
+from store.derived_data import DERIVED
+from store.engine import Store, look_at, open_store
 from store.migrations import HEAD, INDEX
 from store.schema import meta
 from store.turn_tables import turn

@@ -13,7 +13,8 @@ from sqlalchemy import Connection, create_engine, literal, select, text
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.periods import TimeSpan
 from agent.recall_query import RecallQuery
-from store.engine import DERIVED, Store, renew_some
+from store.derived_data import DERIVED, renew_some
+from store.engine import Store
 from store.migrations.versions.r0004_index_keeps_words import FTS5_INDEX
 from store.search import index, search
 from store.search.query import OF_SHARED, PARAMETERS, SearchQuery

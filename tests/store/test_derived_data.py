@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import Connection, delete, func, select, table, update
 
 from store.databases.database import is_postgresql
-from store.engine import DERIVED, Store, look_at, open_store, outdated, renew_some
+from store.derived_data import DERIVED, outdated, renew_some
+from store.engine import Store, look_at, open_store
 from store.memory.fact_index import fact_term
 from store.memory_tables import fact
 from store.schema import meta
@@ -70,7 +71,7 @@ async def test_a_start_makes_it_anew_and_says_so_when_it_begins_and_when_it_ends
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await lived(url)
-    with caplog.at_level(logging.INFO, "store.engine"):
+    with caplog.at_level(logging.INFO, "store.derived_data"):
         async with opened(url) as store:
             assert sorted(await texts_found(store, "boat")) == [f"boat {number}" for number in range(MESSAGES // 2)]
             (known,) = await store.facts.readable("ann", frozenset({"person:ann"}))
@@ -87,7 +88,7 @@ async def test_a_start_with_nothing_to_make_anew_says_and_writes_nothing(
 ) -> None:
     async with opened(url):
         pass
-    with caplog.at_level(logging.INFO, "store.engine"):
+    with caplog.at_level(logging.INFO, "store.derived_data"):
         async with opened(url) as store:
             assert await store.database.read(versions) == {
                 FACTS.name: str(FACTS.version).encode(),
@@ -111,18 +112,18 @@ async def test_what_a_start_will_make_anew_is_seen_before_it_and_changed_by_nobo
 
 KILLED_IN_THE_MIDDLE = """
 import asyncio, sys
-from store import engine
+from store import derived_data, engine
 from store.search import index
 
 index._BATCH = 2  # steps of two messages
 
 async def main():
     store = engine.store_on(engine.database_of(sys.argv[1], 1.0), engine.Prepared(b"", None), "")
-    (_, entries) = engine.DERIVED
+    (_, entries) = derived_data.DERIVED
     for _ in range(2):
-        await store.database.write_alone(engine.renew_some, entries)
+        await store.database.write_alone(derived_data.renew_some, entries)
     def third(connection):
-        engine.renew_some(connection, entries)
+        derived_data.renew_some(connection, entries)
         print("in the middle", flush=True)
         sys.stdin.read()
     await store.database.write_alone(third)
@@ -142,7 +143,7 @@ async def test_a_kill_in_the_middle_leaves_nothing_half_made_and_the_next_start_
         ("the index of facts", 1),
         ("the search index", 2),
     ]
-    with caplog.at_level(logging.INFO, "store.engine"):
+    with caplog.at_level(logging.INFO, "store.derived_data"):
         async with opened(url) as store:
             assert sorted(await texts_found(store, "boat")) == [f"boat {number}" for number in range(MESSAGES // 2)]
             assert await store.database.read(entries) == MESSAGES, "one for each message and its person"
