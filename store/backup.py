@@ -36,19 +36,11 @@ from agent.machine import sqlite_path
 from agent.memory.forgetting_plans import CONNECTED
 from store import timelines
 from store.api_tokens import api_token
+from store.database_state import look_at
 from store.databases.database import is_postgresql, migrating
 from store.databases.sqlite import BLOCK_BYTES, store_error
 from store.derived_data import DERIVED
-from store.engine import (
-    database_beside,
-    database_of,
-    erased_key,
-    lock_migrations,
-    look_at,
-    obstacle,
-    open_store,
-    require_head,
-)
+from store.engine import database_beside, database_of, erased_key, lock_migrations, obstacle, open_store, require_head
 from store.erased_ids import erased
 from store.forget_again import forget_again
 from store.memory_tables import fact

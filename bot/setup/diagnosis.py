@@ -33,7 +33,8 @@ from bot.setup.file_rights import database_file
 from bot.tools import texts as tool_texts
 from bot.tools.mcp.config import HttpReach
 from store.backup import backup
-from store.engine import database_beside, look_at, open_store
+from store.database_state import look_at
+from store.engine import database_beside, open_store
 from store.migrations import HEAD
 from store.shard_leases import listed
 

@@ -7,7 +7,8 @@ from bot.app.settings import Settings
 from bot.chat.texts.formatting import counted
 from bot.setup import texts as setup_texts
 from store.backup import ReportProgress, backup, copy, go_back, look_into, restore
-from store.engine import look_at, open_store
+from store.database_state import look_at
+from store.engine import open_store
 from store.forget_again import forget_logged
 from store.migrations import HEAD
 

@@ -85,7 +85,8 @@ from bot.setup.webhooks import webhook_findings
 from bot.tools.mcp.config import AccountKind, HttpReach
 from bot.tools.plugins.plugins import Plugin, skills_of
 from bot.web.feature import search_engine, web_tools
-from store.engine import look_at, open_preferences
+from store.database_state import look_at
+from store.engine import open_preferences
 from store.forget_again import look_at_log
 from store.migrations import HEAD
 

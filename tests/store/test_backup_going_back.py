@@ -13,8 +13,9 @@ from agent.errors import StoreError, StoreLocked
 from store.all_tables import metadata
 from store.api_tokens import api_token
 from store.backup import go_back, look_into, restore
+from store.database_state import look_at
 from store.databases.database import migrating
-from store.engine import Store, database_beside, look_at, open_store, prepare
+from store.engine import Store, database_beside, open_store, prepare
 from store.installations import installation
 from store.message_tables import message, place
 from store.migrations import HEAD, MIGRATIONS, RELEASES, take_back

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, func, select, table, update
 
+from store.database_state import look_at
 from store.databases.database import is_postgresql
 from store.derived_data import DERIVED, outdated, renew_some
-from store.engine import Store, look_at, open_store
+from store.engine import Store, open_store
 from store.memory.fact_index import fact_term
 from store.memory_tables import fact
 from store.schema import meta

@@ -16,7 +16,8 @@ from sqlalchemy import (
 from sqlmodel import SQLModel
 
 from agent.errors import StoreError
-from store.engine import Store, look_at, open_spending, open_store
+from store.database_state import look_at
+from store.engine import Store, open_spending, open_store
 from store.migrations import HEAD, MIGRATIONS
 from store.search.index import INDEXES
 from tests.contracts.steps import claimed

@@ -11,9 +11,10 @@ from sqlalchemy import Connection, insert, select, text, update
 from agent.errors import StoreError
 from agent.events import Outcome
 from agent.turn_records import Claiming, Closing
+from store.database_state import look_at
 from store.databases.postgresql import PostgresDatabase
 from store.derived_data import DERIVED
-from store.engine import Store, look_at, open_store
+from store.engine import Store, open_store
 from store.migrations import HEAD, INDEX
 from store.schema import meta
 from store.turn_tables import turn

@@ -45,8 +45,9 @@ from bot.setup.file_rights import (
 )
 from bot.tools.mcp.config import HttpReach
 from store.backup import look_into, restore
+from store.database_state import look_at
 from store.databases.database import migrating
-from store.engine import database_of, look_at, prepare
+from store.engine import database_of, prepare
 from store.migrations import HEAD
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.postgresql import PostgresServer

@@ -7,8 +7,9 @@ import pytest
 from sqlalchemy import Connection, text
 
 from agent.errors import StoreError
+from store.database_state import look_at
 from store.databases.postgresql import LIMITS, PostgresDatabase, SharedNotifier, connect
-from store.engine import look_at, open_store
+from store.engine import open_store
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said
 from tests.fakes.pgbouncer import keeps_statements, running_pgbouncer, through

@@ -8,9 +8,10 @@ import pytest
 
 from agent.memory.forgetting_plans import Everything
 from agent.recall_query import RecallQuery
+from store.database_state import look_at
 from store.databases.postgresql import PostgresDatabase
 from store.databases.replica import RecallReplica
-from store.engine import Store, look_at, open_store
+from store.engine import Store, open_store
 from store.search.search import search
 from tests.contracts.steps import answered
 from tests.fakes.incoming import START, said

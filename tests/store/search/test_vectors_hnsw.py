@@ -10,7 +10,8 @@ from sqlalchemy import Connection, select, text, update
 from agent.embeddings import Meaning, Unembedded
 from agent.memory.audience import GroupAudience, Place, label
 from agent.memory.forgetting_plans import Everything
-from store.engine import Store, look_at, open_store
+from store.database_state import look_at
+from store.engine import Store, open_store
 from store.message_tables import embedding, message
 from store.search.hnsw import VectorSupport, index_name, make_index, nearest, pays, support
 from store.search.query import SearchQuery

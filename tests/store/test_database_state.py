@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent.errors import StoreError
-from store.engine import DatabaseState, look_at, open_store
+from store.database_state import DatabaseState, look_at
+from store.engine import open_store
 from store.migrations import HEAD
 from tests.fakes.postgresql import PostgresServer
 
