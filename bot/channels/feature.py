@@ -9,7 +9,7 @@ from bot.chat.feature import Feature
 
 def feature(places: PlaceService | None) -> Feature:
     """`places`: None where there are no channels."""
-    return Feature(name="channels", commands=bound_commands(places))
+    return Feature(name="channels", commands=bound_commands(places), messages=places)
 
 
 def bound_commands(places: PlaceService | None) -> tuple[BoundCommand, ...]:

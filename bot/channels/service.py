@@ -19,10 +19,11 @@ from bot.channels.panel import channel_panel
 from bot.channels.rule import ChannelRule, RuleContext, is_usual
 from bot.channels.rules import CHANNEL_RULES, rule_named
 from bot.chat.access.acl import AccessRules
-from bot.chat.access.place_rules import PLACE, PlaceRules, chosen_at, name_at, place_owner, rules_at
+from bot.chat.access.place_rules import PLACE, PlaceRules, carry_over, chosen_at, name_at, place_owner, rules_at
 from bot.chat.askers import Requester
 from bot.chat.audit import policy_change
 from bot.chat.forums import ForumPlatform
+from bot.chat.message_events import MessageEvents
 from bot.chat.panels import Panel
 from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, literal, shortened, zone_of
@@ -152,8 +153,8 @@ Say: TypeAlias = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceService:
-    """Answers `/channel`.
+class PlaceService(MessageEvents):
+    """Answers `/channel`, and lets what was chosen follow a channel to a new id.
 
     Rules
       Everybody who reads a channel may see its rules; its managers change them. A value that the operator's settings do
@@ -225,6 +226,10 @@ class PlaceService:
                     assert_never(request)
         except Refused as refused:
             return Panel(str(refused), refused=True)
+
+    async def place_renumbered(self, source: str, channel: str, new: str) -> None:
+        await carry_over(self.preferences, source, channel, new)
+        await self.pauses.carry_over(channel, new)
 
     def _tags(self, source: str, channel: str) -> tuple[str, ...]:
         tags = self.forums[source].tags(channel) if source in self.forums else None

@@ -76,6 +76,9 @@ class MessageEvents:
     async def places_back(self, names: Collection[str]) -> None:
         """The bot is in these places: erase nothing that was said there."""
 
+    async def place_renumbered(self, source: str, channel: str, new: str) -> None:
+        """The platform gave a channel another id, for good, and perhaps other readers. It may be reported twice."""
+
 
 @dataclass(frozen=True, slots=True)
 class EventsOfFeatures(MessageEvents):
@@ -116,3 +119,7 @@ class EventsOfFeatures(MessageEvents):
     async def places_back(self, names: Collection[str]) -> None:
         for feature in self.features:
             await feature.places_back(names)
+
+    async def place_renumbered(self, source: str, channel: str, new: str) -> None:
+        for feature in self.features:
+            await feature.place_renumbered(source, channel, new)

@@ -77,6 +77,11 @@ class LearningPauses:
         if on and self.profiles is not None:
             await self.profiles.skip_learning(channel=channel, source=source)
 
+    async def carry_over(self, channel: str, new: str) -> None:
+        """Let the pauses of people in a channel hold under its new id, too. Raises StoreError."""
+        for person, value in await self.preferences.all_named(name_in(channel)):
+            await self.preferences.swap(person, name_in(new), None, value)
+
     async def _set(self, owner: str, name: str, now: str | None, *, on: bool) -> None:
         if on:
             await self.preferences.set(owner, name, PAUSED)

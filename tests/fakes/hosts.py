@@ -424,5 +424,5 @@ def host_on(
                 ReplyAction.END: schedules.end,
             },
         ),
-        events=EventsOfFeatures((ambient, forgetting, forums)),
+        events=EventsOfFeatures((places, ambient, forgetting, forums)),
     )

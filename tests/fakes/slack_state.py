@@ -8,7 +8,7 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -180,6 +180,13 @@ class Workspace:
         members = set(self.users) if bot else set(self.users) - {self.who.user}
         self.channels[channel] = FakeChannel(channel, kind, members, {"name": name, **facts})
         return channel
+
+    def invite_company(self, channel: str, new: str) -> None:
+        """Invite another company to a private channel, which gives it a new id."""
+        there = self.channels.pop(channel)
+        self.channels[new] = replace(there, id=new, facts={**there.facts, "is_pending_ext_shared": True})
+        for message in self.messages:
+            message.channel = new if message.channel == channel else message.channel
 
     def share(self, channel: str, other: "Workspace", **facts: Any) -> None:
         """Share the channel with another workspace and its app; both receive its messages."""

@@ -3,12 +3,13 @@
 from datetime import timedelta
 from pathlib import Path
 
+from bot.chat.access.place_rules import place_owner
 from bot.forgetting import texts as forgetting_texts
 from bot.platforms import texts as platforms_texts
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_home import HomeTab
 from tests.fakes.slack_things import BOT_USER, FakeEphemeral
-from tests.flows.forgetting_bot import holds
+from tests.flows.forgetting_bot import found_by, holds
 from tests.flows.test_forgetting import AYE, FOUND, Talk, held_talk, talk_in, talking
 from tests.flows.worlds import SLACK_ASKER, SLACK_DM, SLACK_GENERAL, Page, SlackPage, SlackWorld, in_slack
 
@@ -113,6 +114,40 @@ async def test_with_a_deleted_private_channel_goes_what_was_said_in_it(tmp_path:
         await talk.gone("vermilion")
         assert not await talk.finds("vermilion", direct=True)
         assert await talk.finds("turquoise")
+
+
+async def test_where_a_private_channel_gets_another_id_its_settings_hold_and_nothing_from_before_is_found(
+    tmp_path: Path,
+) -> None:
+    """Slack does so once another company is invited: what was said before is not for these people."""
+    async with talking(in_slack, tmp_path) as talk:
+        slack, preferences = talk.world.slack, talk.host.preferences
+        there, new = slack.state.channel("harbour", "private"), "C0RENUMBERED"
+        asked = await slack.say(ANN, there, f"<@{BOT_USER}> note The canoe is vermilion")
+        await talk.world.until(lambda: slack.state.answers(there))
+        await talk.idle()
+        await preferences.set(place_owner(there), "pause learning", "now")
+        slack.state.invite_company(there, new)
+        await tell(talk, type="channel_id_changed", old_channel_id=there, new_channel_id=new)
+        assert await preferences.all_of(place_owner(new)) == {"pause learning": "now"}
+        before = len(talk.model.requests)
+        await slack.say(ANN, new, f"<@{BOT_USER}> find canoe")
+        await talk.world.until(lambda: slack.state.answers(new)[1:])
+        await talk.idle()
+        assert "vermilion" not in found_by(talk.model, before)
+        assert not await talk.finds("vermilion", direct=True)
+        assert holds(tmp_path, "The canoe is vermilion")
+        gone = {"type": "message", "user": ANN, "text": asked.text, "ts": asked.ts}
+        await tell(
+            talk,
+            type="message",
+            subtype="message_deleted",
+            channel=new,
+            channel_type="group",
+            deleted_ts=asked.ts,
+            previous_message=gone,
+        )
+        await talk.gone("The canoe is vermilion")
 
 
 async def test_what_was_said_in_a_workspace_goes_a_while_after_the_bot(tmp_path: Path) -> None:

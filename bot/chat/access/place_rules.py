@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self, cast
 
 from agent.errors import StoreError
+from agent.memory.documents import SHARING
 from agent.memory.forgetting_plans import PLACE_RULES
 from agent.ports.preferences import Preferences
 from bot.chat.texts import replies as reply_texts
@@ -97,6 +98,16 @@ def place_owner(channel: str) -> str:
 def channel_of(owner: str) -> str:
     """Return the channel of `place_owner`."""
     return owner.removeprefix("channel:")
+
+
+async def carry_over(preferences: Preferences, source: str, channel: str, new: str) -> None:
+    """Let what the managers of this source chose for a channel hold under its new id, but for what they chose there
+    since, and without sharing what is said: other people may read there now. Raises StoreError.
+    """
+    for name, value in (await preferences.all_of(place_owner(channel))).items():
+        of_another = ":" in name and not name.endswith(f" {source}")
+        if name != SHARING and not of_another:
+            await preferences.swap(place_owner(new), name, None, value)
 
 
 async def rules_at(preferences: Preferences, source: str, channel: str) -> PlaceRules:

@@ -492,6 +492,15 @@ def read_deleted_channel(body: JsonObject, me: SlackBot) -> tuple[str, Gone] | N
     return name, Gone(channels=frozenset({channel}), audiences=frozenset({audience}), within=me.source)
 
 
+def read_renumbered_channel(body: JsonObject) -> tuple[str, str] | None:
+    """Return the old and the new id of a private channel to which another company was invited; None for any other
+    event.
+    """
+    event = fields(body, "event")
+    old, new = text(event, "old_channel_id"), text(event, "new_channel_id")
+    return (old, new) if text(event, "type") == "channel_id_changed" and old and new and old != new else None
+
+
 def is_revoked(body: JsonObject, me: SlackBot) -> bool:
     """Whether the event says that the app was uninstalled from this workspace, or its bot token revoked.
 

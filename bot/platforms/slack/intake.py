@@ -32,7 +32,7 @@ from bot.platforms.slack.answer_commands import AnswerCommands
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.commands import PersonalCommands
 from bot.platforms.slack.home import read_home_opened
-from bot.platforms.slack.inbound import SlackBot, SlackMessage
+from bot.platforms.slack.inbound import SlackBot, SlackMessage, is_direct
 from bot.platforms.slack.markup import without_mention
 from bot.platforms.slack.members import Member, OurBots, People, SlackMemberUnknown, member_of
 from bot.platforms.slack.places import Places, group_place, person_place
@@ -254,11 +254,16 @@ class SlackIntake:
             self.uninstalled.set()
         elif (gone := inbound.read_deleted_channel(body, self.me)) is not None:
             await self.host.events.place_gone(*gone, at_once=True)
+        elif (renumbered := inbound.read_renumbered_channel(body)) is not None:
+            await self.places.mark_renumbered(*renumbered)
+            await self.host.events.place_renumbered(self.me.source, *renumbered)
         elif (closed := inbound.read_closed_channel(body)) is not None:
             place = await self.places.mark_closed(closed)
             await self.host.messages.restrict_place(self.me.source, closed, place)
         elif (change := inbound.read_change(body, self.me)) is not None:
             await self._change(change)
+            if not is_direct(change.channel) and (earlier := await self.places.earlier_id(change.channel)):
+                await self._change(replace(change, channel=earlier))  # what was said before is stored under that id
         elif (reaction := inbound.read_reaction(body, self.me)) is not None:
             await self.personal_commands.replies.handle_reaction(reaction)
 

@@ -223,6 +223,7 @@ EVENT_SCOPES: Final[Mapping[str, str]] = {
     "app_mention": "app_mentions:read",
     "app_uninstalled": "",  # needs none
     "channel_deleted": "channels:read",
+    "channel_id_changed": "groups:read",
     "channel_shared": "channels:read",
     "group_deleted": "groups:read",
     "message.channels": "channels:history",

@@ -25,6 +25,7 @@ SHARED = (*EXTERNAL, "is_shared", "is_org_shared", "is_global_shared")
 NARROW = ("is_private", "is_im", "is_mpim", *SHARED)  # If any of these is true, the channel is not simply public
 
 _KIND, _CLOSED, _OPEN = "kind", "closed", "open"
+_EARLIER = "earlier id"
 
 MAX_NAMES = 5  # Names looked up for one message: each may cost a request before the question is acknowledged
 
@@ -164,6 +165,14 @@ class Places:
         self._known.drop(channel)
         await self._write_mark(channel, _CLOSED)
         return closed_place(self._me, channel)
+
+    async def mark_renumbered(self, channel: str, new: str) -> None:
+        """Record for all processes under which id a channel was known before. Raises StoreError."""
+        await self._host.preferences.set(self._owner(new), _EARLIER, channel)
+
+    async def earlier_id(self, channel: str) -> str:
+        """Return the id that the channel had before; "" if it always had this one. Raises StoreError."""
+        return (await self._host.preferences.all_of(self._owner(channel))).get(_EARLIER, "")
 
     async def _write_mark(self, channel: str, kind: str) -> str:
         """Store a channel's mark, "<kind> <time>", for all processes. Raises StoreError."""

@@ -9,9 +9,11 @@ from agent.admission_terms import Authority
 from agent.errors import Refused, StoreError
 from agent.incoming import Person
 from agent.memory.audience import Place, TeamAudience
+from agent.memory.documents import SHARING
 from agent.ports.tools import Asker
 from bot.channels import rules
 from bot.channels import texts as channels_texts
+from bot.channels.feature import feature
 from bot.channels.rule import ChannelRule, switch_value
 from bot.channels.service import (
     ChangePlace,
@@ -288,3 +290,28 @@ async def test_words_leave_in_webhooks_only_if_a_manager_says_so_and_everybody_r
     world.dumb = True
     assert channels_texts.CHOSEN_FOR_CHANNEL in await world.order("webhooks off")
     assert "webhooks" not in await world.chosen()
+
+
+async def test_what_was_chosen_for_a_channel_follows_it_to_a_new_id_but_sharing_and_other_workspaces_do_not() -> None:
+    world = World()
+    preferences, old, new = world.store.preferences, place_owner(CHANNEL), place_owner("C2")
+    await preferences.set(old, name_at("slack:T1"), '{"who": "managers"}')
+    await preferences.set(old, name_at("slack:T2"), '{"who": "everyone"}')
+    await preferences.set(old, SHARING, "on")
+    service = await world.service()
+    await service.pauses.set("slack:T1:UANN", CHANNEL, on=True)
+    await service.pauses.set_for_all("slack:T1", CHANNEL, on=True)
+    events = feature(service).messages
+    assert events is not None
+    await events.place_renumbered("slack:T1", CHANNEL, "C2")
+    assert await preferences.all_of(new) == {
+        name: value for name, value in (await preferences.all_of(old)).items() if name.endswith(" slack:T1")
+    }
+    assert await service.pauses.among({"slack:T1:UANN", "slack:T1:UBEN"}, "C2") == {"slack:T1:UANN"}
+    assert await service.pauses.is_paused_for_all("slack:T1", "C2")
+    assert (await service.context("slack:T1", "C2")).chosen["who"] == "managers"
+    await service.pauses.set("slack:T1:UANN", "C2", on=False)
+    await preferences.set(new, name_at("slack:T1"), '{"who": "everyone"}')
+    await events.place_renumbered("slack:T1", CHANNEL, "C2")  # the event may come twice
+    assert (await service.context("slack:T1", "C2")).chosen["who"] == "everyone"
+    assert await service.pauses.among({"slack:T1:UANN"}, "C2") == frozenset()
