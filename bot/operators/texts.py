@@ -208,8 +208,8 @@ METRICS: Final[Mapping[str, str]] = {
     "build_info": "Always 1. The version label shows the running version.",
     "turns": "Turns that this process claimed and finished, by outcome, such as answered, refused, lost or put_off.",
     "turns_running": "Turns running in this process.",
-    "turn_seconds": "Time from claiming a turn to its end in this process.",
-    "turn_wait_seconds": "Time from a message to claiming its turn, by the platform's clock.",
+    "turn_seconds": "Time from the claim of a turn to its end in this process.",
+    "turn_wait_seconds": "Time from a message until a process claims its turn, by the platform's clock.",
     "first_text_seconds": "Time from a message to the first visible text of its answer, by the platform's clock.",
     "reply_writes": (
         "Requests to create or edit replies. The outcomes limited and queued mean that a write waited for the "
@@ -224,8 +224,8 @@ METRICS: Final[Mapping[str, str]] = {
     "unpriced_calls": "Charged model calls without a list price.",
     "tool_calls": "Tool calls recorded in the audit, by effect and decision, such as allowed or refused.",
     "tool_call_seconds": "Duration of tool calls.",
-    "hook_calls": "Calls of hook functions (COGENCY_HOOKS), by outcome: passed, changed, refused or failed.",
-    "hook_call_seconds": "Duration of calls of hook functions (COGENCY_HOOKS).",
+    "hook_calls": "Calls to hook functions (COGENCY_HOOKS), by outcome: passed, changed, refused or failed.",
+    "hook_call_seconds": "Duration of calls to hook functions (COGENCY_HOOKS).",
     "recall_seconds": "Duration of searches in past threads.",
     "backlog": "Turns waiting, across all processes on this database.",
     "jobs": "Background jobs that ran, such as learning.",

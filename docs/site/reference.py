@@ -154,15 +154,15 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "groups:read": "The same as `channels:read`, for private channels that the bot was invited to.",
     "im:history": "To read people's direct messages to the bot.",
     "im:read": "After an outage, to find direct messages from people who had not written to the bot before.",
-    "im:write": "To send reminders and private notices to people who never wrote to the bot.",
+    "im:write": "To send reminders and private notices to people who have never written to the bot.",
     "mpim:history": "The same as `channels:history`, for group direct messages that the bot is in.",
     "mpim:read": "The same as `channels:read`, for group direct messages that the bot is in.",
     "reactions:read": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
     "pins:write": "To pin messages for the person who asks, if `COGENCY_ACT` is not `off`.",
     "bookmarks:read": "To find the bookmark to remove, if `COGENCY_ACT` is not `off`.",
-    "bookmarks:write": "To add and remove bookmarks of channels for the person who asks, if `COGENCY_ACT` is not `off`.",
+    "bookmarks:write": "To add and remove channel bookmarks for the person who asks, if `COGENCY_ACT` is not `off`.",
     "canvases:read": "To find the section of a canvas to replace, if `COGENCY_ACT` is not `off`.",
-    "canvases:write": "To create canvases for the person who asks, and to change and delete these, if `COGENCY_ACT` is not `off`.",
+    "canvases:write": "To create canvases for the person who asks, and to change and delete them, if `COGENCY_ACT` is not `off`.",
     "channels:write.topic": "To set the topic or description of public channels for the person who asks, if `COGENCY_ACT` is not `off`.",
     "groups:write.topic": "The same as `channels:write.topic`, for private channels that the bot was invited to.",
     "reactions:write": "To mark questions that the bot is working on, if `COGENCY_SLACK_MARKS` is on, and to react for the "
@@ -217,7 +217,7 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
         "request this permission."
     ),
     "create_events": (
-        "With `COGENCY_ACT`, to schedule events for the person who asks, and to change and delete these. Without this "
+        "With `COGENCY_ACT`, to schedule events for the person who asks, and to change and delete them. Without this "
         "setting, the invite link does not request this permission."
     ),
     "manage_threads": (
