@@ -37,6 +37,9 @@ PART_TESTS: Final = 10
 WAITING_PART_TESTS: Final = 2  # Tests of a part where each takes seconds
 # These tests wait: for processes, servers and the bot's own pace.
 WAITING: Final = ("tests/flows/", "tests/films/", "tests/deploy/")
+# These import the vendors' clients, thousands of modules that take seconds. They run early in the two processes that
+# begin with the last parts, so that the others need not import them, too.
+VENDORS: Final = ("tests/agent/providers/", "tests/contracts/test_providers.py")
 # These compute longest, and the setup of each file takes long, too: a file is one part.
 LONGEST: Final = ("tests/benchmarks/",)
 COMPUTING: Final = 2  # Processes that begin with the longest
@@ -96,7 +99,7 @@ def may_wait(arguments: Sequence[str]) -> bool:
 
 
 def parts_of(names: Sequence[str]) -> list[Part]:
-    """Split the tests into parts: those that wait first, those that compute longest last."""
+    """Split the tests into parts: those that wait first, those that compute longest last, before them the vendors'."""
     parts: list[Part] = []
     for file, group in groupby(range(len(names)), lambda at: names[at].partition("::")[0]):
         places = [*group]
@@ -108,7 +111,8 @@ def parts_of(names: Sequence[str]) -> list[Part]:
 
 
 def _order(name: str) -> int:
-    return 0 if name.startswith(WAITING) else 2 if name.startswith(LONGEST) else 1
+    kinds = (WAITING, (), VENDORS, LONGEST)
+    return next((order for order, names in enumerate(kinds) if name.startswith(names)), 1)
 
 
 # --------------------------------------------------------------------------------------------------

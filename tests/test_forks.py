@@ -108,6 +108,18 @@ def test_each_test_is_in_one_part_and_what_waits_comes_first() -> None:
     assert len(parts[-1]) == 25
 
 
+def test_tests_that_import_the_clients_of_vendors_stand_at_the_end_where_few_processes_begin() -> None:
+    files = (
+        "agent/providers/test_wire",
+        "contracts/test_providers",
+        "agent/test_a",
+        "contracts/test_b",
+        "flows/test_c",
+    )
+    names = [f"tests/{file}.py::test_it" for file in files]
+    assert [part[0] for part in parts_of(names)] == [4, 2, 3, 0, 1]
+
+
 def test_the_server_of_processes_starts_ahead_only_for_tests_that_may_wait() -> None:
     assert all(may_wait([one]) for one in ("tests", "tests/flows", "tests/flows/test_x.py::test_y", "tests/deploy/"))
     assert not may_wait(["tests/agent", "tests/bot", "tests/test_reference.py"])
