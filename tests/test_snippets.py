@@ -24,7 +24,7 @@ from bot.app.settings import all_settings, load_settings, setting_names
 from bot.platforms.discord.slash_commands import COMMANDS
 from bot.platforms.slack.http_events import EVENTS_PATH, HEALTH_PATH
 from bot.settings.sources import KEYCHAIN
-from bot.setup.arguments import parser
+from bot.setup.arguments import parser as new_parser
 from bot.tools.accounts.pages import PATH as SIGN_IN_PATH
 from bot.tools.mcp.config import parse_file
 from tests.catalogue import catalogue_files
@@ -204,9 +204,15 @@ def check_cogency(words: Sequence[str]) -> None:
     return None
 
 
+@cache
+def parser() -> ArgumentParser:
+    """Return the program's parser, which checks all of the commands."""
+    return new_parser()
+
+
 def check_mentioned(words: Sequence[str]) -> None:
     """A command in the midst of a sentence may lack its arguments; what it has of subcommands and options is there."""
-    at: ArgumentParser = parser()
+    at = parser()
     for word in words:
         options = {option for action in at._actions for option in action.option_strings}
         below = {
