@@ -9,20 +9,20 @@ from hypothesis import settings
 
 DEV: Final = "dev"  # The profile of `make check`: run after each change
 THOROUGH: Final = "thorough"  # The profile of `make test-thorough` and `make soak`: as many as hypothesis tries
-USUAL: Final = 25  # In `make test`, for properties that name no number
+USUAL: Final = 15  # In `make test`, for properties that name no number
 _SHARES: Final = {DEV: 20, THOROUGH: 1}
-_USUAL_SHARE: Final = 5
-_ALWAYS_SHARE: Final = 3
+_USUAL_SHARE: Final = 8
+_ALWAYS_SHARE: Final = 4
 
 # Cases of a kind of which `make test` runs others. It skips these: each is a repetition of seconds.
 thorough: Final = pytest.mark.thorough
 
 
 def examples(count: int, *, always: bool = False) -> int:
-    """Return the number of examples: `count` in `make test-thorough`, a fifth of it in `make test`, a twentieth in
+    """Return the number of examples: `count` in `make test-thorough`, an eighth of it in `make test`, a twentieth in
     `make check`.
 
-    `always`: a third of them in `make test`; for the properties of audience, own words, forgetting and the parser.
+    `always`: a quarter of them in `make test`; for the properties of audience, own words, forgetting and the parser.
     """
     share = _SHARES.get(settings.get_current_profile_name(), _ALWAYS_SHARE if always else _USUAL_SHARE)
     return max(count // share, 1)
