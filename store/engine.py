@@ -7,7 +7,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
@@ -110,6 +110,7 @@ from store.working_sets import SqlWorkingSet
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
+Part_co = TypeVar("Part_co", covariant=True)
 
 # Migrating a database to the newest version, and giving it a key of erased ids.
 #
@@ -402,87 +403,6 @@ async def _prepared(database: Database, key: Callable[[], bytes], migrations: Mi
 
 
 @asynccontextmanager
-async def open_spending(
-    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[Spending, None]:
-    """Open the spending records while another process may serve from the database. Raises StoreError."""
-    async with beside(url, patience_s, migrations) as database:
-        yield SqlSpending(database)
-
-
-@asynccontextmanager
-async def open_eval_runs(
-    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[EvalRuns, None]:
-    """Open the runs of `cogency eval` while another process may serve from the database. Raises StoreError."""
-    async with beside(url, patience_s, migrations) as database:
-        yield SqlEvalRuns(database)
-
-
-@asynccontextmanager
-async def open_preferences(
-    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[Preferences, None]:
-    """Open the stored choices while another process may serve from the database. Raises StoreError."""
-    async with beside(url, patience_s, migrations) as database:
-        yield SqlPreferences(database)
-
-
-@asynccontextmanager
-async def open_audit(
-    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[ToolAudit, None]:
-    """Open the audit of tool calls for reading while another process may serve from the database. Raises StoreError."""
-    async with beside(url, patience_s, migrations) as database:
-        yield SqlToolAudit(database)
-
-
-@asynccontextmanager
-async def open_feedback(
-    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[Feedback, None]:
-    """Open the ratings of answers for reading while another process may serve from the database. Raises StoreError."""
-    async with beside(url, patience_s, migrations) as database:
-        yield SqlFeedback(database)
-
-
-@asynccontextmanager
-async def open_operator_sessions(
-    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[OperatorSessions, None]:
-    """Open the sessions of the operators' page, while another process serves it. Raises StoreError."""
-    async with beside(url, patience_s, migrations) as database:
-        yield SqlOperatorSessions(database)
-
-
-@asynccontextmanager
-async def open_api_tokens(
-    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[ApiTokens, None]:
-    """Open the tokens of programs, while another process serves from the database. Raises StoreError."""
-    async with beside(url, patience_s, migrations) as database:
-        yield SqlApiTokens(database)
-
-
-@asynccontextmanager
-async def open_place_keys(
-    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[PlaceKeys, None]:
-    """Open the keys of channels, while another process serves from the database. Raises StoreError."""
-    async with beside(url, patience_s, migrations) as database:
-        yield SqlPlaceKeys(database)
-
-
-@asynccontextmanager
-async def open_outbox(
-    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[Outbox, None]:
-    """Open the outbox of webhooks while another process may serve from the database. Raises StoreError."""
-    async with beside(url, patience_s, migrations) as database:
-        yield SqlOutbox(database)
-
-
-@asynccontextmanager
 async def beside(
     url: str, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[Database, None]:
@@ -493,6 +413,36 @@ async def beside(
         yield database
     finally:
         await database.close()
+
+
+class PartOpener(Protocol[Part_co]):
+    """Opens one part of the store while another process may serve from the database. Raises StoreError."""
+
+    def __call__(
+        self, url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+    ) -> AbstractAsyncContextManager[Part_co]: ...
+
+
+def _opener(part: Callable[[Database], Part_co]) -> PartOpener[Part_co]:
+    @asynccontextmanager
+    async def open_part(
+        url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+    ) -> AsyncGenerator[Part_co, None]:
+        async with beside(url, patience_s, migrations) as database:
+            yield part(database)
+
+    return open_part
+
+
+open_spending: Final[PartOpener[Spending]] = _opener(SqlSpending)
+open_eval_runs: Final[PartOpener[EvalRuns]] = _opener(SqlEvalRuns)
+open_preferences: Final[PartOpener[Preferences]] = _opener(SqlPreferences)
+open_audit: Final[PartOpener[ToolAudit]] = _opener(SqlToolAudit)
+open_feedback: Final[PartOpener[Feedback]] = _opener(SqlFeedback)
+open_operator_sessions: Final[PartOpener[OperatorSessions]] = _opener(SqlOperatorSessions)
+open_api_tokens: Final[PartOpener[ApiTokens]] = _opener(SqlApiTokens)
+open_place_keys: Final[PartOpener[PlaceKeys]] = _opener(SqlPlaceKeys)
+open_outbox: Final[PartOpener[Outbox]] = _opener(SqlOutbox)
 
 
 def database_beside(url: str, patience_s: float = PATIENCE_S) -> Database:
