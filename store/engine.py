@@ -542,7 +542,8 @@ def _reader(database: Database) -> SearchReader:
 def _notifier(database: Database) -> LocalNotifier:
     if not database.is_shared:
         return LocalNotifier()
-    from store.databases.postgresql import PostgresDatabase, SharedNotifier  # noqa: PLC0415 -- as above
+    from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- as above
+    from store.databases.shared_notifier import SharedNotifier  # noqa: PLC0415 -- as above
 
     if not isinstance(database, PostgresDatabase):
         return LocalNotifier()

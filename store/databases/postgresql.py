@@ -11,8 +11,8 @@ Rules
   round trips for every transaction.)
   A pooler in front of the server is detected at the first connection: it reports another server process than the one
   that runs the queries. A pooler by transaction keeps no session state between transactions, so there each transaction
-  sets its time limits as it begins, and LISTEN is not used (see SharedNotifier). Statements are cached as prepared only
-  if the pooler keeps them for all of its connections.
+  sets its time limits as it begins, and LISTEN is not used (see `shared_notifier`). Statements are cached as prepared
+  only if the pooler keeps them for all of its connections.
   Of several servers in the URL, the one that accepts writes is used, and after a failover the new one. A server that
   hangs must not keep us from the next one, so each has its own time limit.
   Work computes between its statements, on the event loop, and all other tasks wait meanwhile. Work that computes for
@@ -20,7 +20,6 @@ Rules
 """
 
 import asyncio
-import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
@@ -74,6 +73,8 @@ class DriverConnection(Protocol):
 
     def terminate(self) -> None: ...
 
+
+Connect: TypeAlias = Callable[[], Awaitable[DriverConnection]]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -466,7 +467,7 @@ class _Pool:
     `prepares`: whether a statement is prepared once for each connection. `first`: a connection that is already open.
     """
 
-    def __init__(self, connect: "Connect", size: int, *, prepares: bool, first: DriverConnection | None = None) -> None:
+    def __init__(self, connect: Connect, size: int, *, prepares: bool, first: DriverConnection | None = None) -> None:
         self._connect = connect
         self._first = first
         self._prepared = PREPARED if prepares else 0
@@ -550,7 +551,7 @@ def _beginning_with(connection: Connection, lock: str) -> Generator[None]:
 class _ThreadLoop:
     """An event loop on a thread of its own, with its own connections, for long work."""
 
-    def __init__(self, connect: "Connect", *, prepares: bool) -> None:
+    def __init__(self, connect: Connect, *, prepares: bool) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="postgresql: aside", daemon=True)
         self._thread.start()
@@ -582,93 +583,3 @@ def _is_lost(error: Exception) -> bool:
 
 def _is_conflict(error: Exception) -> bool:
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _CONFLICTS
-
-
-# Notifications between all processes on one PostgreSQL: an implementation of the port Notifier.
-#
-# Rule: a notification may get lost while the server is away; the workers poll the ledger, and then the log says that it
-# is away. Behind a pooler by transaction LISTEN cannot be used, because the connection soon serves another client: then
-# all topics count as notified every POLL_S, and the workers' polling does the rest.
-
-log = logging.getLogger(__name__)
-
-CHANNEL: Final = "cogency"
-# For topics, where LISTEN cannot be used. Workers poll the ledger each second anyway.
-POLL_S: Final = 5.0
-# A connection that died silently is noticed by then: a NOTIFY is sent over it that often.
-HEARTBEAT_S: Final = 30.0
-RECONNECT_S: Final = 1.0
-Connect: TypeAlias = Callable[[], Awaitable[DriverConnection]]
-
-
-class SharedNotifier(database.LocalNotifier):
-    """The port Notifier for all processes on one PostgreSQL: a notification here also sends a NOTIFY, and a NOTIFY of
-    others wakes the waiting tasks here.
-
-    Many notifications in a row are one NOTIFY. It needs a running loop; `close` ends its task.
-    """
-
-    def __init__(self, connect: Connect, *, can_listen: bool = True, poll_s: float = POLL_S) -> None:
-        super().__init__()
-        self._connect = connect
-        self._can_listen = can_listen
-        self._pause_s = HEARTBEAT_S if can_listen else poll_s
-        self._has_pending = asyncio.Event()
-        self._pending: set[str] = {""}
-        self._task = asyncio.create_task(self._keep_listening())
-
-    def notify(self) -> None:
-        super().notify()
-        self._pending.add("")
-        self._has_pending.set()
-
-    def publish(self, topic: str) -> None:
-        super().publish(topic)
-        self._pending.add(topic)
-        self._has_pending.set()
-
-    async def close(self) -> None:
-        self._task.cancel()
-        await asyncio.wait({self._task})
-
-    async def _keep_listening(self) -> None:
-        while True:
-            try:
-                await self._listen()
-            except ERRORS as error:
-                log.debug("not listening for other processes; retrying (%s)", type(error).__name__)
-            await asyncio.sleep(RECONNECT_S)
-
-    async def _listen(self) -> None:
-        connection = await self._connect()
-        try:
-            own = connection.get_server_pid()
-
-            def receive(_: object, sender: int, _channel: str, topic: str) -> None:
-                if sender == own:
-                    return
-                if topic:
-                    database.LocalNotifier.publish(self, topic)
-                else:
-                    self._notified.set()
-
-            connection.add_termination_listener(lambda _: self._has_pending.set())
-            if self._can_listen:
-                await connection.add_listener(CHANNEL, receive)
-            self._notified.set()  # for notifications before this
-            clock = asyncio.get_running_loop().time
-            due = clock() + self._pause_s
-            while True:
-                pending, self._pending = self._pending, set()
-                for topic in pending or {""}:
-                    await connection.execute(f"NOTIFY {CHANNEL}, '{topic}'")
-                with suppress(TimeoutError):
-                    async with asyncio.timeout_at(due):
-                        await self._has_pending.wait()
-                self._has_pending.clear()
-                if clock() >= due:
-                    due = clock() + self._pause_s
-                    if not self._can_listen:
-                        self.publish_all()
-        finally:
-            connection.terminate()

@@ -8,7 +8,8 @@ from sqlalchemy import Connection, text
 
 from agent.errors import StoreError
 from store.database_state import look_at
-from store.databases.postgresql import LIMITS, PostgresDatabase, SharedNotifier, connect
+from store.databases.postgresql import LIMITS, PostgresDatabase, connect
+from store.databases.shared_notifier import SharedNotifier
 from store.engine import open_store
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said

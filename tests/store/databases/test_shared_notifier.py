@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from store.databases.database import LocalNotifier
-from store.databases.postgresql import PostgresDatabase, SharedNotifier
+from store.databases.postgresql import PostgresDatabase
+from store.databases.shared_notifier import SharedNotifier
 from tests.fakes.postgresql import PostgresServer, running_postgres
 from tests.patience import PATIENCE_S
 
