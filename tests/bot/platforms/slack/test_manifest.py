@@ -178,7 +178,7 @@ def test_commands_and_shortcuts_are_those_that_the_code_handles() -> None:
     assert [command["command"] for command in made["features"]["slash_commands"]] == [
         f"/bot-{command.name}" for command in SLASH_COMMANDS
     ]
-    handled = {node.attr for node in ast.walk(CODE["run.py"]) if isinstance(node, ast.Attribute)}
+    handled = {node.attr for node in ast.walk(CODE["interactions.py"]) if isinstance(node, ast.Attribute)}
     constants = {
         target.id: node.value.value
         for node in ast.walk(CODE["question_views.py"])
