@@ -145,6 +145,17 @@ APP: Final = "app"  # The preference of a workspace that names its app, where th
 
 
 @dataclass(frozen=True, slots=True)
+class SpentBy:
+    """Whose calls are summed up: those for these people, for the people of a workspace (`source`), in a channel; with
+    none of them, everyone's.
+    """
+
+    people: tuple[str, ...] = ()
+    source: str = ""
+    channel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SpendingPeriod:
     """Days of UTC, both included."""
 

@@ -21,9 +21,21 @@ from sqlmodel import Field
 from agent import doors
 from agent.doors import Door
 from agent.messages import ModelCall, Usage
-from agent.spending import APP, CHANNELS_KEY, OPERATORS_KEY, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
+from agent.spending import (
+    APP,
+    CHANNELS_KEY,
+    OPERATORS_KEY,
+    WORKSPACE,
+    By,
+    Money,
+    SpendingPeriod,
+    Spent,
+    SpentBy,
+    Total,
+    cost,
+)
 from agent.turn_records import Claim
-from store.databases.database import SqlStore, StorableText, UtcDateTime, reads_one, writes
+from store.databases.database import SqlStore, StorableText, UtcDateTime, writes
 from store.json_columns import progress_calls
 from store.message_tables import person
 from store.preferences import preference
@@ -229,17 +241,29 @@ def totals(connection: sa.Connection, period: SpendingPeriod, by: By, person: st
     return sorted((_total(row) for row in found), key=lambda total: total.key)
 
 
-def spent_on(connection: sa.Connection, day: date, source: str = "", channel: str = "") -> Spent:
-    values = {"on": day, "whose": f"{source}:", "chars": len(source) + 1, "there": channel}
-    row = connection.execute(_spent_on(of_source=bool(source), there=bool(channel)), values).mappings().one()
+def spent_on(connection: sa.Connection, day: date, *whose: SpentBy) -> list[Spent]:
+    values: dict[str, object] = {"on": day}
+    for number, one in enumerate(whose):
+        values |= {f"person{number}_{place}": who for place, who in enumerate(one.people)}
+        source = f"{one.source}:"
+        values |= {f"source{number}": source, f"chars{number}": len(source), f"channel{number}": one.channel}
+    shapes = tuple((len(one.people), bool(one.source), bool(one.channel)) for one in whose)
+    return [_spent(row) for row in connection.execute(_spent_on(shapes), values).mappings()]
+
+
+def _spent(row: Mapping[Any, Any]) -> Spent:
     used = {name: int(row[name] or 0) for name in (*TOKENS, "cost")}
     usage = Usage(**{name: used[name] for name in TOKENS}, estimated=bool(row["estimated"]))
     return Spent(row["calls"], usage, Money(used["cost"]), row["unpriced"])
 
 
 class SqlSpending(SqlStore):
-    spent_on = reads_one(spent_on)
     charge = writes(charge)
+
+    async def spent_on(self, day: date, *whose: SpentBy) -> list[Spent]:
+        of_people = all(one.people for one in whose)  # a few rows, and not all of the day
+        read = self.database.read_few if of_people else self.database.read_one
+        return await read(spent_on, day, *whose)
 
     async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:
         of_day = person is not None and period.first == period.last  # what each question asks for
@@ -248,13 +272,27 @@ class SqlSpending(SqlStore):
 
 
 @cache
-def _spent_on(*, of_source: bool, there: bool) -> sa.Select[*tuple[Any, ...]]:
-    """The statement for a day's sum; one index holds all of its columns."""
+def _spent_on(shapes: tuple[tuple[int, bool, bool], ...]) -> sa.CompoundSelect[*tuple[Any, ...]]:
+    """The statement for sums of a day, in their order; one index holds all of their columns. `shapes`: of each, how
+    many people there are, and whether it is of a workspace and of a channel.
+    """
+    sums = (
+        _sum_of(number, *shape).add_columns(sa.literal_column(str(number), sa.Integer).label("number"))
+        for number, shape in enumerate(shapes)
+    )
+    return sa.union_all(*sums).order_by(sa.text("number"))
+
+
+def _sum_of(number: int, people: int, of_source: bool, there: bool) -> sa.Select[*tuple[Any, ...]]:  # noqa: FBT001 -- of a shape
     conditions = [model_call.c.day == sa.bindparam("on")]
+    if people:
+        names = [sa.bindparam(f"person{number}_{place}", type_=StorableText) for place in range(people)]
+        conditions.append(model_call.c.person.in_(names))
     if of_source:
-        conditions.append(sa.func.substr(model_call.c.person, 1, sa.bindparam("chars")) == sa.bindparam("whose"))
+        prefix = sa.func.substr(model_call.c.person, 1, sa.bindparam(f"chars{number}"))
+        conditions.append(prefix == sa.bindparam(f"source{number}"))
     if there:
-        conditions.append(model_call.c.channel == sa.bindparam("there"))
+        conditions.append(model_call.c.channel == sa.bindparam(f"channel{number}"))
     return sa.select(
         sa.func.count().label("calls"),
         *(sa.func.sum(model_call.c[name]).label(name) for name in (*TOKENS, "cost")),

@@ -5,16 +5,14 @@ from datetime import date, datetime
 from typing import Protocol
 
 from agent.messages import ModelCall
-from agent.spending import By, SpendingPeriod, Spent, Total
+from agent.spending import By, SpendingPeriod, Spent, SpentBy, Total
 
 
 class Spending(Protocol):
     """The usage of model calls: tokens, and nano-dollars at list prices."""
 
-    async def spent_on(self, day: date, source: str = "", channel: str = "") -> Spent:
-        """Return what was spent on a day, without the bytes that were sent: by everyone; with `source`, for the people
-        of that workspace; with `channel`, there.
-        """
+    async def spent_on(self, day: date, *whose: SpentBy) -> list[Spent]:
+        """Return what each of them has spent on a day, without the bytes that were sent."""
         ...
 
     async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import ClassVar, Final
+from typing import ClassVar, Final, assert_never
 
 from cachetools import LRUCache
 
@@ -28,10 +28,9 @@ from agent.spending import (
     APP,
     NANO,
     WORKSPACE,
-    By,
     Money,
-    SpendingPeriod,
     Spent,
+    SpentBy,
 )
 from bot.budgets import texts as budgets_texts
 from bot.budgets.report import FooterStyle, footer
@@ -331,20 +330,35 @@ class BudgetAllowances:
 
     async def spent(self, account: BudgetAccount, now: datetime, *, exact: bool = False) -> Spent:
         """Return what was spent today. `now` in UTC. `exact`: now, and not some seconds ago."""
-        if account.whose is Whose.PERSON:
-            today = SpendingPeriod.days_until(now, 1)
-            days = [await self.spending.totals(today, By.DAY, person=one) for one in await self.accounts_of(account.id)]
-            spent = sum((total.spent for totals in days for total in totals), Spent())
-            self._recent[account] = (self.clock.monotonic(), now.date(), spent)
-            return spent
         elapsed, cached = self.clock.monotonic(), self._recent.get(account)
-        if not exact and cached is not None and cached[1] == now.date() and elapsed - cached[0] <= SUMS_FRESH_S:
+        is_recent = cached is not None and cached[1] == now.date() and elapsed - cached[0] <= SUMS_FRESH_S
+        if cached is not None and is_recent and not exact and account.whose is not Whose.PERSON:
             return cached[2]
-        source = account.id if account.whose is Whose.WORKSPACE else account.source
-        channel = account.id if account.whose is Whose.CHANNEL else ""
-        spent = await self.spending.spent_on(now.date(), source, channel)
-        self._recent[account] = (elapsed, now.date(), spent)
+        return (await self.spent_by_each([account], now))[account]
+
+    async def spent_by_each(self, accounts: Sequence[BudgetAccount], now: datetime) -> Mapping[BudgetAccount, Spent]:
+        """Return what was spent today until this moment. `now` in UTC."""
+        if not accounts:
+            return {}
+        elapsed = self.clock.monotonic()
+        found = await self.spending.spent_on(now.date(), *[await self._whose(account) for account in accounts])
+        spent = dict(zip(accounts, found, strict=True))
+        for account in accounts:
+            self._recent[account] = (elapsed, now.date(), spent[account])
         return spent
+
+    async def _whose(self, account: BudgetAccount) -> SpentBy:
+        match account.whose:
+            case Whose.PERSON:
+                return SpentBy(people=await self.accounts_of(account.id))
+            case Whose.CHANNEL:
+                return SpentBy(source=account.source, channel=account.id)
+            case Whose.WORKSPACE:
+                return SpentBy(source=account.id)
+            case Whose.EVERYONE:
+                return SpentBy()
+            case _:
+                assert_never(account.whose)
 
 
 def drawn_on(question: Incoming) -> tuple[BudgetAccount, ...]:

@@ -90,7 +90,13 @@ class BudgetGate:
         self, question: Incoming, turn: int, calls: Sequence[ModelCall], *, waits: bool
     ) -> PauseDue | EndDue | None:
         if not self.rules.operates(question.person.id):
-            found = [await self._held_by(each, question, turn, calls[-1:], waits=waits) for each in drawn_on(question)]
+            usual = {account: await self.allowances.usually(account) for account in drawn_on(question)}
+            limited = [account for account, budget in usual.items() if budget != UNLIMITED]
+            spent = await self.allowances.spent_by_each(limited, self.allowances.clock.now())
+            found = [
+                await self._held_by(account, usual[account], spent[account], question, turn, calls[-1:], waits=waits)
+                for account in limited
+            ]
             if dues := [due for due in found if due is not None]:
                 first = min(dues, key=_order)
                 if isinstance(first.due, PauseDue):
@@ -111,14 +117,21 @@ class BudgetGate:
             self.telemetry.record(BudgetSeen(account.whose, BudgetMark.NEAR))
 
     async def _held_by(
-        self, account: BudgetAccount, question: Incoming, turn: int, last: Sequence[ModelCall], *, waits: bool
+        self,
+        account: BudgetAccount,
+        usual: Budget,
+        spent: Spent,
+        question: Incoming,
+        turn: int,
+        last: Sequence[ModelCall],
+        *,
+        waits: bool,
     ) -> "_Held | None":
-        """`last`: the turn's last call, which the next one probably equals; () before the first."""
+        """`usual`: the default budget, and what was spent of it. `last`: the turn's last call, which the next one
+        probably equals; () before the first.
+        """
         allowances, zone = self.allowances, question.person.time_zone
-        usual, now = await allowances.usually(account), allowances.clock.now()
-        if usual == UNLIMITED:
-            return None
-        spent = await allowances.spent(account, now, exact=True)
+        now = allowances.clock.now()
         await self._warn(account, spent, usual, turn)
         expected = spent + Spent.on(last)
         if exceeded(expected, usual) is None:

@@ -21,7 +21,7 @@ from agent.ports.memory import Memories
 from agent.ports.spending import Spending
 from agent.ports.tool_audit import AuditedCall, ToolAudit
 from agent.recall_query import Hit, RecallQuery
-from agent.spending import By, SpendingPeriod, Spent, Total
+from agent.spending import By, SpendingPeriod, Spent, SpentBy, Total
 from agent.tool_policy import DecidedBy
 from agent.turn_records import Claim, Load
 
@@ -368,8 +368,8 @@ class ReportingSpending:
     async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:
         return await self.spending.totals(period, by, person=person)
 
-    async def spent_on(self, day: date, source: str = "", channel: str = "") -> Spent:
-        return await self.spending.spent_on(day, source, channel)
+    async def spent_on(self, day: date, *whose: SpentBy) -> list[Spent]:
+        return await self.spending.spent_on(day, *whose)
 
     async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime, where: str = "") -> None:
         await self.spending.charge(person, kind, calls, now, where)

@@ -9,7 +9,7 @@ from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything, ForgettingPlan
 from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
 from agent.progress import Progress, RoundStep, encode
-from agent.spending import By, SpendingPeriod, Spent, Total
+from agent.spending import By, SpendingPeriod, Spent, SpentBy, Total
 from agent.turn_records import Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed
@@ -184,11 +184,22 @@ async def test_the_sum_of_a_day_is_that_of_its_calls_by_everyone_in_a_workspace_
         await store.spending.charge(person, "turn", [ModelCall(model, Usage(output=tokens))], START, channel)
 
     async def tokens_on(source: str = "", channel: str = "") -> int:
-        return (await store.spending.spent_on(START.date(), source, channel)).usage.output
+        (spent_there,) = await store.spending.spent_on(START.date(), SpentBy(source=source, channel=channel))
+        return spent_there.usage.output
 
     assert await tokens_on() == 15
     assert [await tokens_on(source) for source in ("slack:T1", "slack:T12", "discord")] == [3, 4, 8]
     assert [await tokens_on("slack:T1", "C1"), await tokens_on("", "C1"), await tokens_on("", "C3")] == [3, 7, 0]
     today = SpendingPeriod(START.date(), START.date())
     whole = sum((total.spent for total in await store.spending.totals(today, By.WORKSPACE)), Spent())
-    assert await store.spending.spent_on(START.date()) == whole
+    assert await store.spending.spent_on(START.date(), SpentBy()) == [whole]
+
+
+async def test_the_sums_of_several_are_read_at_once_and_in_their_order(store: Store) -> None:
+    for person, tokens in (("slack:T1:U1", 1), ("slack:T1:U2", 2), ("discord:7", 4)):
+        await store.spending.charge(person, "turn", [ModelCall("ollama:m", Usage(output=tokens))], START, "C1")
+    connected = SpentBy(people=("discord:7", "slack:T1:U1"))
+    whose = (SpentBy(), connected, SpentBy(source="slack:T1"), SpentBy(people=("nobody",)))
+    found = await store.spending.spent_on(START.date(), *whose)
+    assert [(one.calls, one.usage.output) for one in found] == [(3, 7), (2, 5), (2, 3), (0, 0)]
+    assert await store.spending.spent_on(START.date(), connected) == [found[1]]

@@ -1,8 +1,7 @@
 """Most of a day's budget being spent is noticed once a day for each budget, also if it was raised."""
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from agent.admission_terms import Whose
 from agent.budget_days import BUDGET, BudgetDay, NearSpent
 from agent.messages import ModelCall, Usage
 from agent.outgoing import NearBudget, OutgoingEvent, Subscription
-from agent.spending import NANO, Money, Spent, Total
+from agent.spending import NANO, Money, Spent, SpentBy
 from bot.budgets.budgets import DEFAULT_NEAR, TOKENS, UNLIMITED, Budget, BudgetAllowances, Budgets, drawn_on, share
 from bot.budgets.gate import BudgetGate
 from store.model_calls import SqlSpending
@@ -126,9 +125,9 @@ def test_a_budget_of_nothing_is_spent() -> None:
 class CountedSpending(SqlSpending):
     reads = 0
 
-    async def totals(self, *whose: Any, **more: Any) -> list[Total]:
+    async def spent_on(self, day: date, *whose: SpentBy) -> list[Spent]:
         self.reads += 1
-        return await SqlSpending.totals(self, *whose, **more)
+        return await SqlSpending.spent_on(self, day, *whose)
 
 
 async def test_the_end_of_a_turn_reads_nothing_unless_the_budget_may_be_near() -> None:
