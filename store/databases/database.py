@@ -13,7 +13,7 @@ Rules
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Generator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -87,9 +87,9 @@ class Database(Protocol):
         ...
 
     async def write_in_order(
-        self, name: str, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+        self, names: Sequence[str], work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
     ) -> T:
-        """As `write`, after all writes under this name that began before (`in_order`)."""
+        """As `write`, after all writes under these names that began before (`in_order`)."""
         ...
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
@@ -109,7 +109,7 @@ class Database(Protocol):
 
 _ANNOUNCED: Final = "cogency.announced"
 IN_ORDER: Final = "cogency.in_order"
-"""In `Connection.info`: the name under which the transaction is in order since it began."""
+"""In `Connection.info`: the names under which the transaction is in order since it began."""
 
 
 def after_commit(connection: Connection, topic: str) -> None:
@@ -173,7 +173,7 @@ def in_order(connection: Connection, name: str) -> None:
     Otherwise a turn could be seen, and answered, before an earlier one of its conversation is visible. The lock ends
     with the transaction. SQLite has one writer anyway. Other names serialise writers that count before they write.
     """
-    if is_postgresql(connection) and connection.info.get(IN_ORDER) != name:
+    if is_postgresql(connection) and name not in connection.info.get(IN_ORDER, ()):
         connection.execute(_IN_ORDER, {"name": name})
 
 

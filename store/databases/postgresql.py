@@ -318,17 +318,18 @@ class PostgresDatabase:
         return await self._run(_BESIDE_OTHERS, lambda c: work(c, *args, **options))
 
     async def write_in_order(
-        self, name: str, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+        self, names: Sequence[str], work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
     ) -> T:
         def in_order(connection: Connection) -> T:
             info = connection.info  # asked for now: a connection that is lost has none
-            info[database.IN_ORDER] = name
+            info[database.IN_ORDER] = names
             try:
                 return work(connection, *args, **options)
             finally:
                 del info[database.IN_ORDER]
 
-        return await self._run(_BESIDE_OTHERS + _IN_ORDER.format(database.storable(name).encode().hex()), in_order)
+        locks = [_IN_ORDER.format(database.storable(name).encode().hex()) for name in names]
+        return await self._run("".join((_BESIDE_OTHERS, *locks)), in_order)
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(_ALONE, lambda c: work(c, *args, **options), is_long=True)

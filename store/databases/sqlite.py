@@ -16,7 +16,7 @@ import shutil
 import sqlite3
 import stat
 import sys
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
@@ -331,7 +331,7 @@ class SqliteDatabase:
 
     async def write_in_order(
         self,
-        name: str,  # noqa: ARG002 -- there is one writer
+        names: Sequence[str],  # noqa: ARG002 -- there is one writer
         work: Callable[Concatenate[Connection, P], T],
         *args: P.args,
         **options: P.kwargs,

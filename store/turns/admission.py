@@ -23,13 +23,19 @@ from store.turn_tables import turn
 TEAM_SHARE: Final = 10  # A team may still add to a full backlog while it has less than 1/TEAM_SHARE of the limit
 
 
+def locks(incoming: Incoming, terms: Terms | None) -> list[str]:
+    """The names under which the counts of these terms are in order (`in_order`), always the person's first."""
+    owners = {Whose.PERSON: incoming.person.id, Whose.CHANNEL: incoming.channel}
+    counted = {rate.whose for rate in terms.rates} if terms is not None and not terms.closed else set[Whose]()
+    return [f"{whose}:{owner}" for whose, owner in owners.items() if whose in counted]
+
+
 def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> None:
     """Raises TermsNotMet with the first term that is not met: closed, the rates in their order, the backlog."""
     if terms.closed:
         raise TermsNotMet(Closed())
-    for whose in (Whose.PERSON, Whose.CHANNEL):  # always in this order: no deadlock
-        if any(rate.whose is whose for rate in terms.rates):
-            in_order(connection, f"{whose}:{incoming.person.id if whose is Whose.PERSON else incoming.channel}")
+    for name in locks(incoming, terms):
+        in_order(connection, name)
     limit = terms.backlog or 0
     values: dict[str, object] = {
         "whose": incoming.person.id,

@@ -24,6 +24,8 @@ BESIDE: Final = 100  # The newest other messages: words that occur in them prove
 _NARROW: Final = sa.select(message.c.id, message.c.text, message.c.drawn_from).where(
     message.c.conversation == sa.bindparam("here"), message.c.drawn_from != sa.literal_column("''")
 )
+HAS_NARROW: Final = sa.exists(_NARROW.with_only_columns(message.c.id))
+"""Whether the conversation `here` has restricted replies at all."""
 _NEWEST_NARROW: Final = _NARROW.order_by(message.c.id.desc()).limit(MAX_REPLIES)
 _BESIDE: Final = (
     sa.select(message.c.text)

@@ -60,10 +60,10 @@ from store.tool_calls import tool_call
 from store.turn_tables import DONE, RUNNING, WAITING, action_record, turn, workspace
 from store.turns import amendments, approvals, consents, joining, late_questions, takeover, turn_queue
 from store.turns import answers as answering
-from store.turns.admission import check_terms
+from store.turns.admission import check_terms, locks
 from store.turns.approval_table import approval
 from store.turns.consents import consent
-from store.turns.drawn_from import sources_by_ids, sources_by_words
+from store.turns.drawn_from import HAS_NARROW, sources_by_ids, sources_by_words
 from store.turns.narrowing import restrict_place
 from store.turns.open_questions import open_question
 from store.turns.turn_queue import claim_turn
@@ -120,9 +120,10 @@ _AFTER: Final = sa.select(sa.exists(_ANY_WAITING), outbox.HAS_ROWS)  # What a fi
 _SHARED_PLACE: Final = sa.select(message.c.place).where(
     message.c.id == sa.bindparam("question"), sharing.shares(sa.bindparam("shared"), message.c.person)
 )
-# The numbers of all who may find the reply, its asker first, each with the place that its question is shared with.
+# The numbers of all who may find the reply, its asker first, each with the place that its question is shared with, and
+# whether there are replies in its conversation that it may repeat, which not all may read.
 _READERS_AND_PLACE: Final = (
-    sa.select(person.c.number, _SHARED_PLACE.scalar_subquery())
+    sa.select(person.c.number, _SHARED_PLACE.scalar_subquery().label("place"), HAS_NARROW.label("has_narrow"))
     .join_from(participant, person, person.c.id == participant.c.person)
     .where(participant.c.conversation == sa.bindparam("here"))
     .order_by(person.c.id != sa.bindparam("asker"), person.c.number)
@@ -287,13 +288,14 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         pages = [{"turn": claim.turn, "source": asked.source, "page": each} for each in closing.pages]
         connection.execute(_NEW_PAGE, pages)
     audience = label(asked.place.audience)
-    by_words = sources_by_words(connection, asked.conversation, closing.reply)
+    readers = connection.execute(_READERS_AND_PLACE, _of_reply(claim, asked)).all() if closing.reply else ()
+    may_repeat = not readers or readers[0].has_narrow
+    by_words = sources_by_words(connection, asked.conversation, closing.reply) if may_repeat else set[str]()
     by_ids = sources_by_ids(connection, asked, closing.given_messages)
     drawn = drawn_from({closing.drawn_from, *by_words, *by_ids}, asked.place)
     if closing.reply:
         reply = replace(reply, length=0, words=()) if drawn == NOWHERE else reply
-        found = connection.execute(_READERS_AND_PLACE, _of_reply(claim, asked)).all()
-        shared = found[0][1] if found else None
+        shared = readers[0].place if readers else None
         place = shared if shared is None or _may_be_shared(connection, claim, closing) else None
         values = _message(asked, reply, audience) | {
             "drawn_from": drawn,
@@ -305,7 +307,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
             "place": place,
         }
         answer = row_id(connection.execute(_NEW_MESSAGE, values))
-        index.add(connection, answer, asked.conversation, reply, [number for number, _ in found], place)
+        index.add(connection, answer, asked.conversation, reply, [reader.number for reader in readers], place)
         joining.end_joined(connection, claim.turn, closing, now)
         answering.release_chosen(connection, closing.joined, closing)
     if closing.outcome is Outcome.STOPPED:
@@ -477,7 +479,8 @@ class SqlLedger(SqlStore):
         answered = self._memory is not None and self._memory.has_answered(incoming)
         claiming = None if claiming is None else self._settled(claiming)
         arguments = incoming, indexed, self._erased_ids, state, terms, claiming, narrowing, None, answered
-        accepted = await self.database.write_in_order(incoming.conversation, accept, *arguments)
+        names = [incoming.conversation, *locks(incoming, terms)]
+        accepted = await self.database.write_in_order(names, accept, *arguments)
         self._note_claim(accepted.claim, claiming)
         if not accepted.duplicate:
             self._labels.keep(incoming)
@@ -518,11 +521,11 @@ class SqlLedger(SqlStore):
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         reply = await index.indexed(self.database, closing.reply)
-        arguments = finish, claim, closing, reply, now
+        names, arguments = [claim.incoming.conversation], (finish, claim, closing, reply, now)
         if self._memory is None:
-            return await self.database.write_in_order(claim.incoming.conversation, *arguments)
+            return await self.database.write_in_order(names, *arguments)
         self._memory.note_shown(claim, closing)
-        others_wait = await self.database.write_in_order(claim.incoming.conversation, *arguments)
+        others_wait = await self.database.write_in_order(names, *arguments)
         self._memory.note_ended(claim, closing)
         return others_wait
 

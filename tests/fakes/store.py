@@ -153,7 +153,7 @@ class DatabaseInMemory:
 
     async def write_in_order(
         self,
-        name: str,  # noqa: ARG002 -- there is one writer
+        names: Sequence[str],  # noqa: ARG002 -- there is one writer
         work: Callable[Concatenate[Connection, P], T],
         *args: P.args,
         **options: P.kwargs,

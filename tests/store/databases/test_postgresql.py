@@ -25,6 +25,7 @@ from tests.fakes.postgresql import PASSWORD, SHARED, PostgresServer, running_pos
 from tests.patience import PATIENCE_S
 
 CANCEL_WAITING = "SELECT pg_cancel_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 
 
 @pytest.fixture
@@ -215,6 +216,25 @@ async def test_a_write_that_could_not_take_its_lock_leaves_its_connection_usable
     before = await store.database.read(count)
     await store.database.write(lambda connection: connection.execute(insert(meta).values(name="one", value=b"")))
     assert await store.database.read(count) == before + 1
+
+
+@pytest.mark.parametrize("name", ["thread", "it's \\ one", "Dörte \N{SLIGHTLY SMILING FACE}"])
+async def test_a_write_in_order_waits_for_the_one_before_it_under_any_name(
+    store: Store, postgres: PostgresServer, name: str
+) -> None:
+    def read(connection: Connection) -> int:
+        return len(connection.execute(select(meta)).all())
+
+    other, quoted = PostgresDatabase(postgres.url(SHARED)), name.replace("'", "''")
+    before = text(f"SELECT pg_advisory_xact_lock(hashtextextended('{quoted}', 0)) IS NOT NULL")
+    async with asyncio.timeout(PATIENCE_S):
+        async with other.while_holding(before):
+            writing = asyncio.create_task(store.database.write_in_order(["another", name], read))
+            while await postgres.value(WAITING, database=SHARED) == 0:
+                assert not writing.done()
+        found = await writing
+    await other.close()
+    assert await store.database.write_in_order(["\0", "\ud800"], read) == found
 
 
 async def test_more_work_at_once_than_connections_is_all_done(store: Store) -> None:
