@@ -23,8 +23,10 @@ def answer(_: Request) -> Reply:
 
 
 @asynccontextmanager
-async def replicas(folder: Path, slack: FakeSlack, model: ModelServer, url: str) -> AsyncGenerator[list[ReadyService]]:
-    """Real processes on this database, which are ready; Slack sends its requests to them in turn."""
+async def replicas(
+    folder: Path, slack: FakeSlack, model: ModelServer, url: str, **more: str
+) -> AsyncGenerator[list[ReadyService]]:
+    """Real processes on this database, which are ready; Slack sends its requests to them in turn. `more`: settings."""
     async with AsyncExitStack() as processes:
         started: list[ReadyService] = []
         for number in range(REPLICAS):
@@ -38,6 +40,7 @@ async def replicas(folder: Path, slack: FakeSlack, model: ModelServer, url: str)
                 "COGENCY_DATABASE_URL": url,
                 "COGENCY_LEARNING": "off",
                 "COGENCY_FIRST_NOTICE": "off",
+                **more,
             }
             own = folder / str(number)
             own.mkdir()
