@@ -7,5 +7,7 @@ from bot.recovery.service import LostWritesService
 
 def feature(core: Core) -> Feature:
     platforms = core.platforms
-    service = LostWritesService(core.store.recent_writes, core.clock, platforms.histories, platforms.others)
+    service = LostWritesService(
+        core.store.recent_writes, core.clock, platforms.histories, platforms.others, core.turns.end_lost
+    )
     return Feature(name="recovery", serving=service.serving)

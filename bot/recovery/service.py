@@ -14,7 +14,7 @@ What only a process knew that has ended meanwhile is not known: what it had answ
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -37,6 +37,10 @@ SETTLE_S: Final = 15.0  # Several looks, for processes that reach the database l
 AGE: Final = timedelta(days=1)  # Platforms' histories are not read from before that
 
 
+async def _nothing() -> None:
+    pass
+
+
 @dataclass(slots=True)
 class _Loss:
     """What was lost at one time. `read`: the sources whose histories were read."""
@@ -51,13 +55,15 @@ class _Loss:
 @dataclass(slots=True)
 class LostWritesService:
     """`histories`: of the platforms, by the source of their messages. `others`: returns how many other processes serve
-    the same database; None if that is unknown.
+    the same database; None if that is unknown. `end_lost`: ends the turns of this process whose claims are lost, so
+    that nothing more is shown of them.
     """
 
     writes: RecentWrites
     clock: Clock
     histories: Mapping[str, ReadHistory]
     others: Callable[[], int | None] = lambda: None
+    end_lost: Callable[[], Awaitable[None]] = _nothing
     _others: int | None = None
     """As of the last look at a settled timeline: a failover may lose which processes there are."""
     _unsettled_since: float | None = None
@@ -106,6 +112,7 @@ class LostWritesService:
             self._unsettled_since = now
         waits, is_repaired = now - self._unsettled_since < SETTLE_S, False
         try:
+            await self.end_lost()
             for _ in range(REPAIRS):
                 is_repaired = is_repaired or not await self._repair(thorough=True)
         finally:

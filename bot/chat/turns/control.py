@@ -30,6 +30,10 @@ class TurnControl(RunningTurns, Protocol):
         """Look for turns to continue: one that waited for its asker may go on."""
         ...
 
+    async def end_lost(self) -> None:
+        """End the running turns that are no longer this process's, without waiting until their leases are renewed."""
+        ...
+
 
 @dataclass(slots=True, eq=False)
 class RegisteredTurns(TurnControl):
@@ -60,3 +64,7 @@ class RegisteredTurns(TurnControl):
 
     def wake(self) -> None:
         self._registered.wake()
+
+    async def end_lost(self) -> None:
+        if self._worker is not None:  # else none has begun
+            await self._worker.end_lost()

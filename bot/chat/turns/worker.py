@@ -286,6 +286,16 @@ class TurnWorker:
         self._idle.clear()
         self._notifier.notify()
 
+    async def end_lost(self) -> None:
+        """End the running turns that are no longer this process's, without waiting until their leases are renewed."""
+        for running in [*self._running.values()]:
+            try:
+                await running.lease.renew(running.claim)
+            except LeaseLost:
+                if not running.ending:  # as after a renewal
+                    running.lost = True
+                    running.task.cancel()
+
     async def idle(self) -> None:
         """Return when no turn waits or runs. Cancelling this call stops the running turns and waits for their end."""
         try:

@@ -55,6 +55,9 @@ class Writes:
         assert now == self.clock.now()
         self._step(f"repaired {self.losing.pop(0).since:%H:%M}")
 
+    async def end_lost(self) -> None:
+        self._step("ended lost turns")
+
     async def delete_unfinished(self, now: datetime) -> int:
         assert now == self.clock.now()
         return 0
@@ -147,6 +150,14 @@ async def test_turns_do_not_wait_for_a_process_that_does_not_come_back() -> None
         writes.unsettled = True
         await writes.clock.advance(2 * READ)
     assert writes.steps == [("settled", LOOK_S + SETTLE_S)]
+
+
+async def test_lost_turns_end_before_the_timeline_is_settled() -> None:
+    writes = Writes(FakeClock(auto=False), [LostWrites(SINCE, 0, 0, turns=1)], unsettled=True)
+    async with LostWritesService(writes, writes.clock, {}, lambda: 0, writes.end_lost).serving():
+        await writes.clock.advance(SETTLE_S)
+    assert [step for step, _ in writes.steps][:2] == ["ended lost turns", "repaired 11:59"]
+    assert [step for step, _ in writes.steps][-2:] == ["ended lost turns", "settled"]
 
 
 async def test_turns_do_not_wait_for_what_cannot_be_repaired() -> None:

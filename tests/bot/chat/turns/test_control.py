@@ -16,6 +16,10 @@ async def test_features_stop_and_withdraw_turns_of_the_worker_that_registers_lat
     assert not await turns.stop_conversation("c")
 
 
+async def test_before_a_worker_has_registered_no_turn_of_it_is_lost() -> None:
+    await RegisteredTurns().end_lost()
+
+
 async def test_turns_are_not_used_before_a_worker_has_registered() -> None:
     turns = RegisteredTurns()
     with pytest.raises(RuntimeError, match="registered"):

@@ -8,7 +8,7 @@ import pytest
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
-from agent.turn_records import Claim, Closing
+from agent.turn_records import Claim, Claiming, Closing
 from bot.chat.reply.surface import Limits, PageContent, PageKey, PageRef, PageRefused, ReplyEnd
 from bot.chat.turns.worker import TurnWorkerLimits
 from tests.bot.chat.turns.test_worker import World
@@ -328,3 +328,23 @@ async def test_an_answer_that_the_platform_refuses_is_told_to_its_asker_alone_an
     assert len(lines) == 1
     assert "is_archived. Ask elsewhere." in lines[0]
     assert "deleted the reply" not in caplog.text
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_a_turn_whose_claim_is_known_to_be_lost_shows_nothing_more(is_lost: bool) -> None:
+    goes_on = asyncio.Event()
+    world = World([["Hel", Until(goes_on.wait), "lo."]])
+    async with world.serving() as turns:
+        asking = asyncio.create_task(turns.ask(said("Hello?")))
+        await until(lambda: world.shown() == ["Hel"])
+        if is_lost:
+            later = world.clock.now() + timedelta(hours=1)
+            assert await world.store.ledger.claim(Claiming("another", later, timedelta(hours=1))) is not None
+        await turns.end_lost()
+        goes_on.set()
+        if is_lost:
+            await until(lambda: world.surfaces["thread"].endings)
+        else:
+            assert await asking is Outcome.ANSWERED
+        assert world.shown() == ["Hel" if is_lost else "Hello."]
+        asking.cancel()
