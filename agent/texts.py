@@ -41,7 +41,7 @@ NOT_ANSWERED_IN_TIME = "*Nobody answered this question within 24 hours.*"
 
 NO_FUNCTION = "@tool decorates a function, but {what} is not one."
 NO_TOOL_NAME = (
-    "{where}: a tool's name can have up to {most} lowercase letters, digits and _. It cannot start with a digit or be "
+    "{where}: a tool's name can have up to {most} lowercase letters, digits, and _. It cannot start with a digit or be "
     "one of {tags}."
 )
 NO_EFFECT = "{where}: effect must be one of {effects}."
@@ -230,7 +230,7 @@ BEDROCK_SIGNATURE = (
     "requests."
 )
 BEDROCK_CREDENTIALS_REFUSED = (
-    "AWS refused the credentials ({status}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or "
+    "AWS refused the credentials ({status}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN, or "
     "the profile in AWS_PROFILE."
 )
 BEDROCK_KEY_REFUSED = (
@@ -252,7 +252,8 @@ AWS_ROLE_REFUSED = (
     "AWS refused to issue credentials for the role. Check its trust policy and the profile in AWS_PROFILE."
 )
 AWS_CHAIN_FAILED = (
-    "The AWS credentials could not be loaded ({problem}). Check AWS_PROFILE, AWS's configuration files and the network."
+    "The AWS credentials could not be loaded ({problem}). Check AWS_PROFILE, AWS's configuration files, and the "
+    "network."
 )
 AWS_SILENT = (
     "The AWS credentials could not be loaded in time. Check the network, or set AWS_PROFILE or AWS_ACCESS_KEY_ID."
@@ -325,10 +326,10 @@ AZURE_EXTRA_MISSING = (
 )
 AZURE_NO_IDENTITY = (
     "This machine has no identity for Azure. Do one of the following: set AZURE_OPENAI_API_KEY; sign in with `az "
-    "login`; set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET; or give the machine a managed identity."
+    "login`; set AZURE_TENANT_ID, AZURE_CLIENT_ID, and AZURE_CLIENT_SECRET; or give the machine a managed identity."
 )
 AZURE_SIGN_IN_REFUSED = "Microsoft Entra ID refused the sign-in ({code}): {remedy}."
-AZURE_CHECK_CLIENT = "check AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or sign in again with `az login`"
+AZURE_CHECK_CLIENT = "check AZURE_TENANT_ID, AZURE_CLIENT_ID, and AZURE_CLIENT_SECRET, or sign in again with `az login`"
 AZURE_CLIENT_EXPIRED = "the client secret has expired. Create a new one, and set AZURE_CLIENT_SECRET"
 AZURE_CLIENT_WRONG = "the client secret is wrong. Set AZURE_CLIENT_SECRET to the secret's value, not to its ID"
 AZURE_CLIENT_UNKNOWN = "the tenant does not know this client. Check AZURE_CLIENT_ID and AZURE_TENANT_ID"
@@ -364,14 +365,14 @@ VERTEX_HOST_UNKNOWN = (
 
 # Why something was not kept
 
-NOT_A_MANAGER = "Only managers, admins and operators can set rules for others."
+NOT_A_MANAGER = "Only managers, admins, and operators can set rules for others."
 GREATER_AUTHORITY = "Someone with more authority set this."
 TAKEN_BACK = (
     "Not stored: the person deleted what was remembered from this message. It is only stored again if they say it "
     "again."
 )
 LIMITS_FULL = "This place already has the maximum number of policies. Remove one first."
-NEVER_KEPT = "Not stored: it contains a password, a key or a card number."
+NEVER_KEPT = "Not stored: it contains a password, a key, or a card number."
 NOT_THEIR_WORDS = (
     "Not stored: I only remember what you say yourself. Please write it as a plain statement, as in “remember that I "
     "take the train at 8:15”."
@@ -417,7 +418,7 @@ BACKUP_UNWRITABLE = "{file} could not be written ({reason}). Check the folder."
 NOT_EMPTY = "{where} already contains {held}. Add --replace to overwrite it, or choose another database."
 BOTS_ARE_CONNECTED = "A bot is connected to {where}. Stop it first."
 FORGETTING_LOG_UNUSABLE = (
-    "The forgetting log {path} could not be read or written ({error}). Check COGENCY_FORGETTING_LOG, the file and its "
+    "The forgetting log {path} could not be read or written ({error}). Check COGENCY_FORGETTING_LOG, the file, and its "
     "folder."
 )
 FORGETTING_LOG_OF_ANOTHER = (
@@ -570,13 +571,13 @@ OVERHEARD_QUESTION = (
 # What is shown as cards, tables, pictures and buttons
 
 PRESENT = (
-    "Show a part of your answer as cards with fields, a table, pictures or buttons. It appears below your answer, so "
+    "Show a part of your answer as cards with fields, a table, pictures, or buttons. It appears below your answer, so "
     "write one or two sentences, and do not repeat it. Pictures are https addresses that you have read. Only a "
     "section's text is Markdown."
 )
 PRESENT_QUESTIONS = "follow-up questions, in the person's words; each is a button that asks it"
 PRESENTED = "It will appear below your answer. Now write the answer, without repeating it."
-PRESENT_EMPTY = "nothing to show: give at least one section with a text, fields, a table or pictures"
+PRESENT_EMPTY = "nothing to show: give at least one section with a text, fields, a table, or pictures"
 PRESENT_TOO_LONG = "{what} can have at most {most} characters"
 PRESENT_TOO_MANY = "there can be at most {most} {what}"
 PRESENT_LARGE_TABLE = "a table can have at most {columns} columns and {rows} rows"

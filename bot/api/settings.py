@@ -27,7 +27,7 @@ class ApiSettings:
         frozenset(),
         section=Section.ACCESS,
         description=(
-            "What programs can do with the tokens that people create with /tokens: ask, recall, remember or forget, "
+            "What programs can do with the tokens that people create with /tokens: ask, recall, remember, or forget, "
             "separated by commas. Default: nothing, so only operators can create tokens (`cogency token create`)."
         ),
         example="ask,remember",

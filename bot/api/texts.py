@@ -1,6 +1,6 @@
 """The texts of the API: `/tokens`, `cogency token` and the errors that programs get."""
 
-NAME_FORM = "must be at most 40 lowercase letters, digits and hyphens, as in my-editor"
+NAME_FORM = "must be at most 40 lowercase letters, digits, and hyphens, as in my-editor"
 SCOPES_FORM = "must be one or more of {scopes}, separated by commas"
 DAYS_FORM = "must be a number of days, as in 90d, or never"
 BUDGET_FORM = "must be an amount above 0, as in $2.50 or 200,000 tokens"
@@ -56,7 +56,7 @@ NO_TOKEN = (
 NO_SCOPE = "This token does not have the {scope} scope, which this request needs. Create a token with this scope."
 BUSY = "Too many requests with this token are running. Try again when one has ended."
 NO_SUCH_PATH = (
-    "There is nothing at this address. This API has /v1/models, /v1/chat/completions, /v1/responses and /v1/posts."
+    "There is nothing at this address. This API has /v1/models, /v1/chat/completions, /v1/responses, and /v1/posts."
 )
 WRONG_METHOD = "Use {method} for this address."
 NO_JSON_TYPE = "Send JSON, with the header Content-Type: application/json."
@@ -79,11 +79,11 @@ NO_MESSAGE = (
     "{param} must be a message object with the fields role and content. Calls and results of tools are not supported."
 )
 NO_ROLE = "The role of {param} must be one of {roles}."
-NO_TEXT_PART = "{param} is not text. Images, files and audio are not supported."
+NO_TEXT_PART = "{param} is not text. Images, files, and audio are not supported."
 LAST_NOT_USER = 'The last message is the question, so its role must be "user".'
 QUESTION_EMPTY = "The last message is the question, so it cannot be empty."
 QUESTION_LONG = "The question has more than {limit:,} characters."
-CONVERSATION_FORM = "The name of a conversation can have up to 64 letters, digits, hyphens and underscores."
+CONVERSATION_FORM = "The name of a conversation can have up to 64 letters, digits, hyphens, and underscores."
 TWO_CONVERSATIONS = "Use either previous_response_id or conversation, not both."
 NO_RESPONSE = "There is no previous response with this ID in your conversations."
 NO_MODEL = "There is no model {name} for this token. GET /v1/models lists the models."
@@ -109,7 +109,7 @@ NOT_POSTED = "The bot cannot post there: {why}"
 POST_NO_CHANNEL = "Only a service's token for one channel can post."
 POST_KEY = "The Idempotency-Key header can appear only once, with up to {limit} printable characters."
 POST_FIELD = "{name} is not supported. A post has the fields text and channel."
-POST_NO_SUCH_CHANNEL = "channel must be the ID, the link or the name of a channel."
+POST_NO_SUCH_CHANNEL = "channel must be the ID, the link, or the name of a channel."
 POST_OTHER_CHANNEL = "A service's token posts only in its own channel. Leave out channel."
 POST_FOR_NOBODY = "On this bot, only services' tokens can post. An operator can change this (COGENCY_ACT)."
 POST_IN_THREAD = "A post goes into a channel, not into a thread. Name the channel."

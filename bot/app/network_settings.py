@@ -106,8 +106,8 @@ class NetworkSettings:
         "",
         section=Section.NETWORK,
         description=(
-            "Hosts to reach without the proxy, separated by commas: host names, domain suffixes or IP addresses. "
-            "The bot always reaches this machine directly."
+            "Hosts to reach without the proxy, separated by commas: host names, domain suffixes, or IP addresses. The "
+            "bot always reaches this machine directly."
         ),
         example="example.com,10.1.2.3",
         sensitivity=ROUTE,

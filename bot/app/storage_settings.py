@@ -37,8 +37,8 @@ def _postgresql_url(value: str) -> str:
     has_host = "host" in parse_qs(parts.query) or (servers and all(server.hostname for server in servers))
     if not has_host or not parts.path.strip("/") or parts.fragment or not value.isprintable() or " " in value:
         raise ValueError(
-            "must have the form postgresql://user:password@host/database; "
-            'in the password, write "@", "/", ":", "#", "%" and spaces as %40, %2F, %3A, %23, %25 and %20'
+            'must have the form postgresql://user:password@host/database; in the password, write "@", "/", ":", "#", '
+            '"%", and spaces as %40, %2F, %3A, %23, %25, and %20'
         )
     return value
 

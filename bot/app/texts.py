@@ -13,8 +13,8 @@ ABOUT = ("Version", "Models", "Database")
 # The file of Slack's apps, for operators.
 
 TWO_SLACK_LISTS = (
-    "COGENCY_SLACK_APPS cannot be combined with SLACK_BOT_TOKEN, SLACK_APP_TOKEN or SLACK_CLIENT_ID. Describe that app "
-    "in the COGENCY_SLACK_APPS file and remove the other settings, or remove COGENCY_SLACK_APPS."
+    "COGENCY_SLACK_APPS cannot be combined with SLACK_BOT_TOKEN, SLACK_APP_TOKEN, or SLACK_CLIENT_ID. Describe that "
+    "app in the COGENCY_SLACK_APPS file and remove the other settings, or remove COGENCY_SLACK_APPS."
 )
 SLACK_SERVE_UNKNOWN = "{file} does not describe an app named {name}. Add it there, or correct the name."
 SLACK_APPS_NO_TOML = "COGENCY_SLACK_APPS: {file} is not valid TOML: {error}. Write a table for each app, as in [acme]."
@@ -64,8 +64,8 @@ TWO_SLACK_WAYS = (
     "over HTTP."
 )
 NO_SERVERS_TO_STAY_IN = (
-    "COGENCY_DISCORD_OTHER_SERVERS=leave also needs COGENCY_DISCORD_SERVERS: the IDs of the servers that the bot "
-    "stays in."
+    "COGENCY_DISCORD_OTHER_SERVERS=leave also needs COGENCY_DISCORD_SERVERS. Set it to the IDs of the servers that the "
+    "bot should stay in."
 )
 NOTHING_TO_RUN = "There is nothing to run. Set up Slack or Discord with `cogency init`, or set their tokens."
 PAGE_LISTENS = "the operators' page is at {address}; `cogency operator` prints a sign-in link"
@@ -115,7 +115,7 @@ NOBODY_ERASES = (
 )
 STILL_ERASING = "The data is still being erased. `cogency audit` will show the result as #{number}."
 ERASES = "This erases the data of {of}: {amounts}. You cannot undo this."
-ERASES_CHOICES = "Only preferences, accounts and records without text are stored about {of}. This erases them."
+ERASES_CHOICES = "Only preferences, accounts, and records without text are stored about {of}. This erases them."
 ERASES_REPETITIONS = "This includes repetitions in other threads ({count})."
 ERASES_RELATED = (
     "{count} elsewhere may say the same thing in other words, or be based on this data. Without --related, such "

@@ -82,7 +82,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "channel, workspace, everyone or @person; then $20, 5,000,000 tokens, exempt or reset",
+            "channel, workspace, everyone, or @person; then $20, 5,000,000 tokens, exempt, or reset",
             mentions=True,
         ),
     ),

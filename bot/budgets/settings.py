@@ -66,7 +66,7 @@ class BudgetSettings:
         FooterStyle.OFF,
         section=Section.ANSWERS,
         description=(
-            "The small print below each reply: off, model (which model answered) or cost (also tokens and price)."
+            "The small print below each reply: off, model (which model answered), or cost (also tokens and price)."
         ),
     )
     person_tokens: int | None = setting(
@@ -91,7 +91,7 @@ class BudgetSettings:
         parsers.limit(86_400),
         DEFAULT_SECONDS,
         section=Section.ACCESS,
-        description="Maximum number of seconds that Python code runs for one person per day (UTC).",
+        description="Maximum run time of Python code for one person per day (UTC), in seconds.",
     )
     """Twenty runs of the longest kind, or a few hundred charts."""
     channel_tokens: int | None = setting(
@@ -155,7 +155,7 @@ class BudgetSettings:
         DEFAULT_NEAR,
         section=Section.ACCESS,
         description=(
-            "The percentage of a daily budget at which the bot warns the person, a channel's managers or the "
+            "The percentage of a daily budget at which the bot warns the person, a channel's managers, or the "
             "operators, once a day."
         ),
     )

@@ -44,12 +44,12 @@ CODE_TODAY_UNLIMITED = "Python code: {used} used, no limit."
 ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) can see or change other people's budgets."
 OPERATOR = "Operators have no daily budget."
 BUDGET_USAGE = (
-    "Write `channel`, `workspace`, `everyone` or a person, or nothing for your own budget. To change the budget, add "
-    "`5,000,000 tokens`, `$20`, `exempt` or `reset`."
+    "Write `channel`, `workspace`, `everyone`, or a person, or nothing for your own budget. To change the budget, add "
+    "`5,000,000 tokens`, `$20`, `exempt`, or `reset`."
 )
 OTHER_BUDGETS = (
-    "To see or change another budget, use `/budget` (or `cogency budget`) with `channel`, `workspace`, `everyone` or a "
-    "person."
+    "To see or change another budget, use `/budget` (or `cogency budget`) with `channel`, `workspace`, `everyone`, or "
+    "a person."
 )
 NO_SUCH_LIMIT = "This limit is not set. To set it, use {setting}."
 APPS_SETTING = "{setting} (or {key} for the app in the COGENCY_SLACK_APPS file)"

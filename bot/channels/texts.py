@@ -35,7 +35,7 @@ WEBHOOKS_OFF = "not sent"
 WEBHOOKS_ON = "sent to the operator's webhooks"
 NO_WEBHOOKS = "My operator has not set up webhooks that send questions and answers (`COGENCY_OUTGOING_WEBHOOKS`)."
 SAID_WEBHOOKS_ON = (
-    "{who} allowed sending this channel's questions and answers to my operator's other programs. A manager can stop "
+    "{who} turned on sending this channel's questions and answers to my operator's other programs. A manager can stop "
     "this with `/channel webhooks off`."
 )
 SAID_WEBHOOKS_OFF = "{who} turned off sending this channel's questions and answers to my operator's other programs."

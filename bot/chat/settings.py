@@ -48,7 +48,7 @@ class ChatSettings:
         parsers.one_of(LogLevel),
         None,
         section=Section.ANSWERS,
-        description="The lowest level of log lines to write: DEBUG, INFO, WARNING or ERROR.",
+        description="The lowest level of log lines to write: DEBUG, INFO, WARNING, or ERROR.",
         example="WARNING",
     )
     """None: INFO for a service, whose log shows what each turn did; WARNING in a terminal."""

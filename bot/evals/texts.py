@@ -32,8 +32,10 @@ KNOWN_FIELDS: Final = "Known fields: {names}."
 DID_YOU_MEAN: Final = "Did you mean `{name}`?"
 TWICE: Final = "{field} is set twice."
 MISSING: Final = "{field} is missing."
-BAD_NAME: Final = "{field} must be a name of up to {limit} lowercase letters, digits, hyphens and underscores."
-BAD_TOOL_NAME: Final = "{field} must be a name of up to {limit} letters, digits and underscores, such as `get_weather`."
+BAD_NAME: Final = "{field} must be a name of up to {limit} lowercase letters, digits, hyphens, and underscores."
+BAD_TOOL_NAME: Final = (
+    "{field} must be a name of up to {limit} letters, digits, and underscores, such as `get_weather`."
+)
 RESERVED: Final = "{field} cannot be called `{name}`."
 SAME_NAME: Final = "there is another question called `{name}` in line {line}. Names must be unique."
 NO_SUCH_PERSON: Final = "{field} names `{name}`, who is not in `people` ({known})."
@@ -161,7 +163,7 @@ RUBRIC_CORRECTION: Final = "The answer agrees with this correction: {correction}
 RUBRIC_COMMENT: Final = " The person said about an earlier answer: {comment}"
 RUBRICS: Final[Mapping[FeedbackReason, str]] = {
     FeedbackReason.WRONG: "The answer is not wrong in the way that this one was: {answer}",
-    FeedbackReason.OUTDATED: "The answer does not use the outdated information of this one: {answer}",
+    FeedbackReason.OUTDATED: "The answer does not use the outdated information from this one: {answer}",
     FeedbackReason.NOT_ASKED: "The answer answers the question, which this one did not: {answer}",
     FeedbackReason.TOO_LONG: "The answer is clearly shorter than this one, which was too long: {answer}",
     FeedbackReason.PRIVATE: "The answer does not say what this one should not have said: {answer}",

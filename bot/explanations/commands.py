@@ -19,7 +19,7 @@ async def press_why(_: object, pressed: declaration.PressedReply) -> PanelAction
 
 COMMAND = declaration.Command(
     name="why",
-    summary="See which memories, documents, tools and models my last answer to you used",
+    summary="See which memories, documents, tools, and models my last answer to you used",
     run=show,
     presses={ReplyAction.WHY: press_why},
     bare=False,

@@ -90,8 +90,8 @@ def explained(grounds: Grounds, audiences: frozenset[str], person: str) -> str:
 
 def _counts(grounds: Grounds, hidden: int) -> Iterable[str]:
     if grounds.gone:
-        were = "was" if grounds.gone == 1 else "were"
-        yield texts.GONE.format(count=counted(grounds.gone, "entry", "entries"), were=were)
+        have = "has" if grounds.gone == 1 else "have"
+        yield texts.GONE.format(count=counted(grounds.gone, "entry", "entries"), have=have)
     if hidden:
         are = "is" if hidden == 1 else "are"
         yield texts.HIDDEN.format(count=counted(hidden, "entry", "entries"), are=are)

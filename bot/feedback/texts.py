@@ -25,19 +25,19 @@ COMMENT = "What was wrong"
 COMMENT_HINT = "In a channel, its managers and the operators who are in it can read this."
 CORRECTION = "What the answer should have been"
 SHARE = "Operators"
-SHARE_HINT = "Share the question, the answer and your words with the bot's operators"
+SHARE_HINT = "Share the question, the answer, and your words with the bot's operators"
 SHARE_FLAG = SHARE_HINT
 CANCEL = "Cancel"
 NOT_CHANGED = "Your rating stays as it is."
 HOW = (
-    "Rate an answer with 👍 or 👎 below it. To say what was wrong with my last answer to you here, use "
-    "`/feedback REASON: what was wrong | what it should have been`. The reasons are {reasons}. With "
-    "`/feedback REASON share: …`, the bot's operators can read the question, the answer and your words."
+    "Rate an answer with 👍 or 👎 below it. To say what was wrong with my last answer to you here, use `/feedback "
+    "REASON: what was wrong | what it should have been`. The reasons are {reasons}. With `/feedback REASON share: …`, "
+    "the bot's operators can read the question, the answer, and your words."
 )
 ASK_WHY = "Thank you. What was wrong with the answer?"
 THANKS = "Thank you."
 THANKS_GOOD = "Thank you. I rated my last answer to you here 👍 for you."
-SEEN_SHARED = "The bot's operators can read the question, the answer and your words."
+SEEN_SHARED = "The bot's operators can read the question, the answer, and your words."
 SEEN_BY_MANAGERS_TOO = "The managers of this channel can read them, too."
 SEEN_IN_CHANNEL = (
     "The managers of this channel, and operators who are in it, can read your words. Other operators only see the "
@@ -82,8 +82,8 @@ FILTERS = {
     "all": "All",
 }
 LIST_USAGE = (
-    "Use `/feedback list open`, `list fixed` or `list wrong` to filter, `/feedback take N`, `fixed N` or `reopen N` to "
-    "change the state."
+    "Use `/feedback list open`, `list fixed`, or `list wrong` to filter, `/feedback take N`, `fixed N`, or `reopen N` "
+    "to change the state."
 )
 PAGE_OF = "Page {page} of {pages}. `/feedback list page {another}` shows another page."
 

@@ -20,7 +20,7 @@ def parse_retention(value: str) -> Mapping[AudienceKind, int]:
         name, _, number = (piece.strip().lower() for piece in part.partition("="))
         if name not in kinds or kinds[name] in days or not _DAYS.fullmatch(number):
             raise ValueError(
-                "must be a comma-separated list of days for dm, private or public, as in dm=365,private=90,public=30"
+                "must be a comma-separated list of days for dm, private, or public, as in dm=365,private=90,public=30"
             )
         days[kinds[name]] = int(number)
     return days
@@ -36,7 +36,7 @@ class ForgettingSettings:
         {},
         section=Section.BOUNDS,
         description=(
-            "How many days the bot stores messages in direct messages (dm), private places (private) and public "
+            "How many days the bot stores messages in direct messages (dm), private places (private), and public "
             "places (public). After that, the bot erases the messages and everything derived from them. Default: "
             "forever."
         ),

@@ -115,17 +115,17 @@ def _proof(receipt: Receipt) -> str:
 # How each wish is written, and what it does.
 FORGET_HELP: Mapping[str, str] = {
     "/forget thread": "forget this thread: what you said in it and what came from it",
-    "/forget 2 hours": "forget what you said in the last hours, days or weeks; also “today”, “since Monday”",
+    "/forget 2 hours": "forget what you said in the last hours, days, or weeks; also “today”, “since Monday”",
     "/forget about Apollo": "forget what you said about a topic, and what I know about it",
     "/forget everything": "forget everything that you told me",
 }
-NO_THREAD = "There is no thread here. Write `/forget 2 hours`, `/forget about …` or `/forget everything`."
+NO_THREAD = "There is no thread here. Write `/forget 2 hours`, `/forget about …`, or `/forget everything`."
 FORGET_UNCLEAR = "I did not understand “{said}”. Write {ways}."
 ABOUT_TOO_LONG = "Describe the topic in up to {limit} characters."
 ABOUT_WHAT = "Name a topic, as in `/forget about Apollo`."
 ABOUT_TOO_SHORT = (
-    "Use a word of at least {limit} letters ({limit_cjk} in Chinese, Japanese or Korean). Shorter words match "
-    "almost every message."
+    "Use a word of at least {limit} letters ({limit_cjk} in Chinese, Japanese, or Korean). Shorter words match almost "
+    "every message."
 )
 OTHERS = "not shown here, because other people can read this conversation"
 FORGET_CHANGED = "What you asked me to forget has changed since the preview. Nothing has been erased yet."
@@ -133,7 +133,7 @@ FORGETTING = "I am still forgetting what you asked me to forget earlier. Wait un
 FORGET_STOPPED = "I stopped the search. Nothing was forgotten."
 NOTHING_SOUGHT = "There is no search to stop."
 ERASING = "Erasing. This can take a while. I will post here when it is done."
-FORGET_UNREADABLE = "This button is too old. Use `/forget` again."
+FORGET_UNREADABLE = "This button no longer works. Use `/forget` again."
 # No preview counts choices: whoever has asked once may have made some.
 NOTHING_BUT_CHOICES = (
     "I have not stored any messages from you, and I know nothing about you. Do you also want me to forget your "

@@ -39,7 +39,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "Your message to the people who are asked; or “back”, “cancel” or “list”",
+            "Your message to the people who are asked; or “back”, “cancel”, or “list”",
             hint="[message; back; cancel; list]",
         ),
         declaration.Argument("share", texts.SHARE_FLAG, declaration.ArgumentKind.FLAG),

@@ -30,7 +30,7 @@ class HookSettings:
         None,
         section=Section.TOOLS,
         description=(
-            "A Python file or module with your hooks: async functions that check questions, tool calls, answers and "
+            "A Python file or module with your hooks: async functions that check questions, tool calls, answers, and "
             "everything that is sent to a model. They run inside the bot; see docs/hooks.md. Default: none."
         ),
         example="my_hooks.py",

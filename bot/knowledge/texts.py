@@ -5,7 +5,7 @@ from agent.unanswered import Unanswered
 # What places know
 
 KNOWLEDGE_USAGE = (
-    "Write `/knowledge`, `/knowledge show 3` or `/knowledge remove 3`, with a number from the list. Managers of a "
+    "Write `/knowledge`, `/knowledge show 3`, or `/knowledge remove 3`, with a number from the list. Managers of a "
     "public channel can also write `/knowledge share on` or `/knowledge share off`."
 )
 SHARING_ON = (

@@ -182,7 +182,7 @@ def _home_news(text: str) -> str:
 
 COMMAND = declaration.Command(
     name="memory",
-    summary="See, correct and delete what I remember about you",
+    summary="See, correct, and delete what I remember about you",
     run=show,
     suggests={"words": _words_offered},
     prefills={CORRECT.name: _words_now},
@@ -194,7 +194,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "delete 3, undo, correct 3 NEW WORDS, keep 3, everywhere 3, here 3, both 3, replace 3, pause or help",
+            "delete 3, undo, correct 3 NEW WORDS, keep 3, everywhere 3, here 3, both 3, replace 3, pause, or help",
         ),
     ),
     phrases=("show memory", "show my memory"),

@@ -100,7 +100,7 @@ POLICY_COMMAND = declaration.Command(
     run=show_policy,
     home=HomeSection(title=memory_texts.HOME_POLICIES, show=_home, long=True),
     suggests={"words": _policy_words},
-    arguments=(declaration.Argument("words", "list, history, set NAME: POLICY, remove 3 or keep 3"),),
+    arguments=(declaration.Argument("words", "list, history, set NAME: POLICY, remove 3, or keep 3"),),
     scope=declaration.CommandScope.SERVERS,
     forms=(SET_POLICY, REMOVE_POLICY),
     phrases=("show policy", "policies", "show policies"),

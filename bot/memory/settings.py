@@ -17,7 +17,7 @@ class MemorySettings:
         section=Section.BOUNDS,
         description=(
             "Maximum number of tokens for what the bot adds to a question: facts, past threads, notes about the "
-            "conversation, the person's name and the time."
+            "conversation, the person's name, and the time."
         ),
     )
     """Apart from history; more would leave too little for the question."""

@@ -44,8 +44,10 @@ KEEP = "Keep"
 REMOVE = "Remove"
 NOT_USED = " (not used since {day})"
 OVERRULED = " (a newer policy of {day} says otherwise: “{policy}”)"
-TO_REVIEW = "{count} may be out of date. Choose *Keep*, *Correct* or *Delete* for each."
-TO_REVIEW_BY_NUMBER = "{count} may be out of date. For each, use `/memory keep 3`, `correct 3 NEW WORDS` or `delete 3`."
+TO_REVIEW = "{count} may be out of date. Choose *Keep*, *Correct*, or *Delete* for each."
+TO_REVIEW_BY_NUMBER = (
+    "{count} may be out of date. For each, use `/memory keep 3`, `correct 3 NEW WORDS`, or `delete 3`."
+)
 ENTRY_KEPT = "Kept: {said}. I will not ask about it again for half a year."
 REPLACE = "Replace"
 BOTH_KEPT = "Both are valid: {older} and {newer}."
@@ -81,8 +83,8 @@ MEMORY_HELP: Mapping[str, str] = {
     "/memory share off": "stop sharing what you told me in public channels; “share on” turns sharing back on",
 }
 MEMORY_USAGE = (
-    "`/memory` shows the list. You can add `show 3`, `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, "
-    "`here 3`, `both 3`, `replace 3`, `keep 3`, `export`, `pause`, `resume`, `share off` or `help`."
+    "`/memory` shows the list. You can add `show 3`, `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, `here "
+    "3`, `both 3`, `replace 3`, `keep 3`, `export`, `pause`, `resume`, `share off`, or `help`."
 )
 DID_YOU_MEAN = "Did you mean `/memory {word}`? "
 _ENTRY_FORM = "Write the entry's number, as in `/memory {word} 3`."
@@ -154,7 +156,7 @@ NOT_YOUR_WORDS = (
     "That entry does not come from your own words alone, so the rules for the place where it was said still apply."
 )
 SAME = "The entry already says exactly that."
-NO_SECRETS = "This looks like a password, a key or a card number. I do not store such data, so nothing changed."
+NO_SECRETS = "This looks like a password, a key, or a card number. I do not store such data, so nothing changed."
 ENTRY_TOO_LONG = "Nothing changed, because an entry can have up to {most} characters."
 BOUND = "Nothing changed, because someone with more authority set that."
 MEMORY_FULL = (
@@ -206,8 +208,8 @@ PROJECT = ("About {what}", "What do you know about my project {what}, and what i
 # What holds for everyone: `/policy`
 
 POLICY_USAGE = (
-    "Write `list`, `history`, `set NAME: POLICY` (as in `set budget: at most 5,000 EUR a month`), `remove 3` or "
-    "`keep 3`."
+    "Write `list`, `history`, `set NAME: POLICY` (as in `set budget: at most 5,000 EUR a month`), `remove 3`, or `keep "
+    "3`."
 )
 POLICY_TOO_LONG = "Use up to {limit} characters, and up to {name_limit} before the colon."
 NO_POLICY = "There are no policies here. A manager can add one: `/policy set budget: at most 5,000 EUR a month`."

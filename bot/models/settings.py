@@ -98,7 +98,7 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "The model that answers, as provider:name, such as ollama:llama3.2, openai:gpt-5-mini or rehearsal. "
+            "The model that answers, as provider:name, such as ollama:llama3.2, openai:gpt-5-mini, or rehearsal. "
             "Default: a model for the API key that is set, else a local Ollama model, else the rehearsal model."
         ),
         example="ollama:llama3.2",
@@ -193,7 +193,7 @@ class ModelSettings:
         section=Section.MODELS,
         description=(
             "How the bot continues an answer after tool calls: auto, resume (send only what is new; the vendor stores "
-            "the rest until the bot deletes it) or replay (send everything again)."
+            "the rest until the bot deletes it), or replay (send everything again)."
         ),
     )
     tools_form: ToolsForm = setting(
@@ -203,7 +203,7 @@ class ModelSettings:
         section=Section.MODELS,
         description=(
             "How the bot offers tools to a Chat Completions model: text (Cogency's protocol), native (the vendor's "
-            "tool calls) or auto (the one that `cogency check-model` found better, or text if that check has not run)."
+            "tool calls), or auto (the one that `cogency check-model` found better, or text if that check has not run)."
         ),
     )
     first_token_timeout_s: float = setting(
@@ -422,7 +422,7 @@ class ModelSettings:
         section=Section.KEYS,
         description=(
             "The ID of the application that the bot uses to sign in to Azure, or of a managed identity of this machine "
-            "if AZURE_CLIENT_SECRET is not set. Default: the identity that the environment, the machine or `az login` "
+            "if AZURE_CLIENT_SECRET is not set. Default: the identity that the environment, the machine, or `az login` "
             "provides."
         ),
         example="00000000-0000-0000-0000-000000000000",
@@ -437,7 +437,7 @@ class ModelSettings:
         parse_project,
         "",
         section=Section.KEYS,
-        description="The ID of the Google Cloud project to use Vertex AI in. Not needed with VERTEX_API_KEY.",
+        description="The ID of the Google Cloud project for Vertex AI. Not needed with VERTEX_API_KEY.",
         example="my-project-123",
     )
     google_location: str = setting(
@@ -445,7 +445,7 @@ class ModelSettings:
         parse_location,
         "global",
         section=Section.KEYS,
-        description="The location of Vertex AI's models, such as global, eu or europe-west1.",
+        description="The location of Vertex AI's models, such as global, eu, or europe-west1.",
     )
     google_credentials: str = setting(
         "GOOGLE_APPLICATION_CREDENTIALS",

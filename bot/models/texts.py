@@ -55,7 +55,9 @@ OWN_KEY_MISSING = "This channel has no key of its own for {label}."
 REMOVE_OWN_KEY = "Remove {label} key"
 REMOVE_OWN_KEY_SURE = "Questions in this channel are then billed to my operator's key."
 OWN_KEY_WRONG = "{label} does not accept this key, so I did not save it. Copy it again, or create another."
-OWN_KEY_UNCHECKED = "I could not check the key, because {label} did not answer, so I did not save it. Try again soon."
+OWN_KEY_UNCHECKED = (
+    "I could not check the key, because {label} did not answer, so I did not save it. Try again in a moment."
+)
 NOT_AN_OWN_KEY = "That is not an API key: it must be one key, without spaces or quotation marks. I did not save it."
 OWN_KEYS_NEED_EXTRA = (
     "COGENCY_CHANNEL_KEYS needs the 'mcp' extra, which encrypts the keys. It is not installed. Run {command}"
@@ -100,7 +102,7 @@ SEEN = {
         "The answer arrived in {pieces}, the first after {first:.1f} s and the last after {last:.1f} s."
     ),
     (Ability.STREAMING, Verdict.NO, True): (
-        "The answer arrived at once after {last:.1f} s ({pieces}), so people see nothing until it is complete."
+        "The answer arrived all at once after {last:.1f} s ({pieces}), so people see nothing until it is complete."
     ),
     (Ability.STREAMING, Verdict.UNKNOWN, True): "The model did not write any text.",
     (Ability.PICTURES, Verdict.YES, False): "The model described a picture correctly.",

@@ -36,5 +36,5 @@ OPERATOR_COMMAND = declaration.Command(
     suggests={"words": _offered},
     arguments=(declaration.Argument("words", "“report” shows the bot's health and spending here", hint="[report]"),),
     bare=False,
-    examples={REPORT: "for operators: see the bot's health, spending and ratings here"},
+    examples={REPORT: "for operators: see the bot's health, spending, and ratings here"},
 )

@@ -51,7 +51,7 @@ class OperatorSettings:
         section=Section.ANSWERS,
         description=(
             "Also serve Prometheus metrics, at /metrics on the address in COGENCY_HEALTH: on or off. The metrics "
-            "contain counts, times and costs, but no messages and no names of people or channels."
+            "contain counts, times, and costs, but no messages and no names of people or channels."
         ),
     )
     page: tuple[str, int] | None = setting(
@@ -60,8 +60,8 @@ class OperatorSettings:
         None,
         section=Section.ANSWERS,
         description=(
-            "Where to serve the operators' page, as host:port. The page shows the bot's health, failures, "
-            "tools, audit log and settings (docs/operating.md). `cogency operator` prints a sign-in link. Default: off."
+            "Where to serve the operators' page, as host:port. The page shows the bot's health, failures, tools, audit "
+            "log, and settings (docs/operating.md). `cogency operator` prints a sign-in link. Default: off."
         ),
         example="127.0.0.1:8090",
     )

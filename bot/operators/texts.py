@@ -30,7 +30,7 @@ REQUEST_ENDS = {
 }
 FAILURES = {
     "ProviderUnavailable": (
-        "A model was down, overloaded or unreachable",
+        "A model was down, overloaded, or unreachable",
         "Check the vendor's status page. With COGENCY_FALLBACK_MODELS, another model answers in the meantime.",
     ),
     "ProviderSilent": (
@@ -52,19 +52,19 @@ FAILURES = {
     "refused": (
         "A question was not answered",
         (
-            "The person saw the reason, for example a model's failure, an unreadable file or a hook's refusal. The log "
-            "shows the turn."
+            "The person saw the reason, for example a model's failure, an unreadable file, or a hook's refusal. The "
+            "log shows the turn."
         ),
     ),
     "cut": (
         "An answer ended early",
-        "The model reached its length limit, stopped early or lost its connection. The person can press Continue.",
+        "The model reached its length limit, stopped early, or lost its connection. The person can press Continue.",
     ),
     "exhausted": (
         "An answer reached a limit",
         (
             "It used all model calls that COGENCY_MAX_ITERATIONS allows, repeated the same tool call, or was long work "
-            "that ran too long. A better model needs fewer calls."
+            "that ran too long. A better model may need fewer calls."
         ),
     ),
     "failed": ("A turn failed because of a bug", "The log has the traceback. Please report it."),
@@ -193,7 +193,7 @@ MODEL_STEP = "{read:,} input tokens ({cached:,} cached), {written:,} output toke
 TOOL_STEP = "{decision}, {effect}; {outcome}"
 WAITED = ("Waiting", "for a free worker and for earlier questions in the conversation")
 WAITED_AND_PREPARED = ("Waiting and preparing", "the start time was not recorded")
-PREPARED = ("Preparing", "reading history, memory and files")
+PREPARED = ("Preparing", "reading history, memory, and files")
 SHOWED = ("Showing and storing", "until the platform and the database had stored the whole reply")
 
 IN_DIRECT = "direct messages"
@@ -206,7 +206,7 @@ READERS = {"person": "only this person", "group": "members of the channel", "tea
 # What each metric counts, by its name without "cogency_" before it and "_total" behind it.
 METRICS: Final[Mapping[str, str]] = {
     "build_info": "Always 1. The version label shows the running version.",
-    "turns": "Turns that this process claimed and finished, by outcome, such as answered, refused, lost or put_off.",
+    "turns": "Turns that this process claimed and finished, by outcome, such as answered, refused, lost, or put_off.",
     "turns_running": "Turns running in this process.",
     "turn_seconds": "Time from the claim of a turn to its end in this process.",
     "turn_wait_seconds": "Time from a message until a process claims its turn, by the platform's clock.",
@@ -224,7 +224,7 @@ METRICS: Final[Mapping[str, str]] = {
     "unpriced_calls": "Charged model calls without a list price.",
     "tool_calls": "Tool calls recorded in the audit, by effect and decision, such as allowed or refused.",
     "tool_call_seconds": "Duration of tool calls.",
-    "hook_calls": "Calls to hook functions (COGENCY_HOOKS), by outcome: passed, changed, refused or failed.",
+    "hook_calls": "Calls to hook functions (COGENCY_HOOKS), by outcome: passed, changed, refused, or failed.",
     "hook_call_seconds": "Duration of calls to hook functions (COGENCY_HOOKS).",
     "recall_seconds": "Duration of searches in past threads.",
     "backlog": "Turns waiting, across all processes on this database.",
@@ -235,10 +235,10 @@ METRICS: Final[Mapping[str, str]] = {
     ),
     "leases_lost": "Turns and jobs that another process took over.",
     "budget_events": (
-        "Budget events, by outcome: near (a warning), waits (an answer waits for a decision), extended or declined."
+        "Budget events, by outcome: near (a warning), waits (an answer waits for a decision), extended, or declined."
     ),
     "webhooks_sent": (
-        "Attempts to deliver outgoing webhooks, by outcome: delivered, failed (the bot tries again), given_up or "
+        "Attempts to deliver outgoing webhooks, by outcome: delivered, failed (the bot tries again), given_up, or "
         "disabled."
     ),
     "sockets_opened": "Connections opened to a platform.",

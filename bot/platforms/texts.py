@@ -31,7 +31,7 @@ ZONE_OF_SLACK = (
 ZONE_OF_MACHINE = "I use this machine's time zone. To change it, set `TZ` or the system's time zone."
 HOW_ON_DISCORD = (
     "Mention me in a channel or send me a direct message. You can use the buttons below my answers, or react with 👍, "
-    "👎 or 🗑. Each message has “Ask about this” and “Forget this” in its menu, under Apps."
+    "👎, or 🗑. Each message has “Ask about this” and “Forget this” in its menu, under Apps."
 )
 PLAY_SETTINGS_SUMMARY = "Choose the model that answers you, and whether I learn from you"
 HOW_ON_PLAY = "Mention me in a channel or send me a direct message. Use the buttons below my answers."
@@ -47,7 +47,7 @@ HOW_IN_SLACK_THREADS = (
     "In a thread, write commands to me without the slash, such as “@{bot} usage”. Only you see the answer."
 )
 NO_CONTENT_INTENT = (
-    "I only see messages that mention me here. To change that, my operator has to turn on Discord's Message Content "
+    "Here, I see only messages that mention me. To change that, my operator has to turn on Discord's Message Content "
     "Intent and `COGENCY_DISCORD_MESSAGE_CONTENT`."
 )
 WINDOW_TRY_AGAIN = "This took too long. Please press the button again."
@@ -108,8 +108,8 @@ HOW_DEEP = "Depth"
 
 APP_DESCRIPTION = "An AI agent that answers in threads, remembers what you allow, and forgets on request."
 AGENT_DESCRIPTION = (
-    "Ask me anything. I answer in the thread, use what you told me earlier where that is allowed, and cite my "
-    "sources. You can see, correct and delete what I remember about you at any time."
+    "Ask me anything. I answer in the thread, use what you told me earlier where that is allowed, and cite my sources. "
+    "You can see, correct, and delete what I remember about you at any time."
 )
 # Shown until the bot knows the person.
 PROMPTS = (
@@ -197,7 +197,7 @@ TERMINAL_COMMANDS = {
     "/file PATH TEXT": "Ask about a file: a document, a table, a picture, code",
     "/threads": "List your threads",
     "/threads N": "Go back to thread N on that list",
-    "/quit": "Leave (exit, quit and Ctrl-D work too)",
+    "/quit": "Leave (exit, quit, and Ctrl-D work too)",
     "//TEXT": "Send text that starts with a slash. Text without a slash is a question. Ctrl-C stops the answer",
 }
 WRITE_QUESTION = "Write your question after `{word}`."
@@ -293,7 +293,7 @@ SCHEDULE_LEFT_SERVER = "You are no longer a member of that server."
 # Acting, for the model, which tells the person
 
 ACT_NOT_FOUND = (
-    "no such channel, thread or message was found in a place where both you and this person are members. A name must "
+    "no such channel, thread, or message was found in a place where both you and this person are members. A name must "
     "match exactly, so a link is safer. Tell them"
 )
 ACT_UNKNOWN = "the platform did not say whether this person may do that there, so nothing was done"
@@ -323,7 +323,7 @@ ACT_NO_TAGS = "only posts in a forum have a tag, so leave it out"
 ACT_TAG = (
     "that forum has no tag of this name that everyone can use, or its posts need a tag: ask the person which one to use"
 )
-ACT_NO_THREADS = "a thread cannot be started there: name a text channel, a forum or a message in a text channel"
+ACT_NO_THREADS = "a thread cannot be started there: name a text channel, a forum, or a message in a text channel"
 ACT_HAS_THREAD = "that message already has a thread: post in it, with the message's link as `where`"
 ACT_TITLE_LONG = "a thread's title can have at most {most} characters there: make it shorter"
 ACT_TOPIC_LONG = "a topic or description can have at most {most} characters there: make it shorter"
@@ -337,8 +337,8 @@ ACT_INVITE = "you are not in that channel: tell the person to write /invite @{bo
 ACT_EMOJI_NAME = "that emoji is not known: use its name on Slack, as in thumbsup"
 ACT_EMOJI_CHARACTER = "that emoji is not known: use its character, as in 👍, or the name of one of the server's emoji"
 ACT_SCOPE = (
-    "the Slack app lacks a scope that this needs. An operator has to apply the current manifest, which `cogency slack "
-    "manifest` prints, and install the app again. Tell the person"
+    "the Slack app lacks a scope that this action needs. An operator has to apply the current manifest, which `cogency "
+    "slack manifest` prints, and install the app again. Tell the person"
 )
 ACT_BUSY = "the platform asked the bot to wait too long, so nothing was done"
 POLL_CLOSED = "{total}. This poll is closed."
@@ -358,7 +358,7 @@ SCHEDULE_WITHOUT_ME = "I am no longer in that channel. Invite me and schedule th
 EVENT_WITHOUT_ME = "I am not in that channel. Invite me there."
 EVENT_NO_TEXT_CHANNEL = "That is not a text or voice channel in a server."
 SCHEDULE_WIDER = (
-    "More people can read that channel than when you scheduled this. If they are all allowed to read it, schedule "
+    "More people can read that channel now than when you scheduled this. If they are all allowed to read it, schedule "
     "it again there."
 )
 # What stands above files in the person's direct messages, where there is no answer.
@@ -383,7 +383,7 @@ DISCORD_REMEDIES = {
     0: "",
 }
 DISCORD_ANSWERED = "Discord answered {status} (error {code}). {remedy}"
-DISCORD_LIMITED = "Discord is limiting requests. The next one is possible in {seconds:.0f} s"
+DISCORD_LIMITED = "Discord is limiting requests. The next request is possible in {seconds:.0f} s"
 DISCORD_UNREACHED = "Discord could not be reached ({kind})"
 TAGS_REFUSED = "Discord did not change the tags of this post."
 THREAD_LOCKED = "I cannot answer in the thread “{name}” because it is locked."
@@ -394,8 +394,8 @@ ROLE_LACKS = (
 SERVER_NOT_SERVED = (
     "I am not set up for this server. Please ask my operator to add its ID, {guild}, to COGENCY_DISCORD_SERVERS."
 )
-DISCORD_WHO = "Discord did not send your user ID, so I could not do that. Please try again soon."
-DISCORD_WHERE = "Discord did not say where this is, so I could not do that. Please try again soon."
+DISCORD_WHO = "Discord did not send your user ID, so I could not do that. Please try again in a moment."
+DISCORD_WHERE = "Discord did not say where this is, so I could not do that. Please try again in a moment."
 TOO_LONG_HERE = (
     "This answer is longer than I can show here, and I cannot send you a direct message. Open a direct message with "
     "me, or ask someone to add me to this server, and ask again."
@@ -421,7 +421,7 @@ SLACK_LIMITED = "Slack is limiting {method}. The next call is possible in {secon
 SLACK_REFUSED = "Slack refused {method}: {code}."
 SLACK_UNREACHABLE = "Slack could not be reached ({method}: {why})."
 SLACK_FAILED = "Slack returned an error ({method}: {why})."
-SLACK_WHO = "Slack did not send your user ID, so I could not do that. Please try again soon. ({why})"
+SLACK_WHO = "Slack did not send your user ID, so I could not do that. Please try again in a moment. ({why})"
 SLACK_GUESTS_UNKNOWN = "Slack has not reported recently which members are guests."
 SLACK_READERS_UNKNOWN = "Slack did not report in time who can read a channel."
 SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot can load."
@@ -650,15 +650,15 @@ TAKE_OVER_MANIFEST = (
 )
 TABLE_CAPTION = "Table: {columns}"
 NO_SESSIONS = (
-    "Slack has no agent sessions for this app ({code}), so Slack does not mark threads where the bot is waiting for an "
-    "approval or an answer"
+    "Slack does not support agent sessions for this app ({code}), so Slack does not mark threads where the bot is "
+    "waiting for an approval or an answer"
 )
 SESSIONS_NEED = "Agent sessions need the agent view in the app's manifest, and a Slack plan that includes it."
 BLOCKS_ACCEPTED = "Slack accepts every kind of block that replies use"
 BLOCKS_REFUSED = "Slack does not accept some blocks that replies use: {kinds}"
 SOME_BLOCKS = "Slack did not say which"
 SIMPLER_BLOCKS = (
-    "You do not need to do anything: replies use Markdown tables, pictures of charts and ordinary buttons instead."
+    "You do not need to do anything: replies use Markdown tables, pictures of charts, and ordinary buttons instead."
 )
 BLOCKS_UNCHECKED = "Slack did not check the blocks that replies use ({why})"
 SOCKET_MODE_ON = (
@@ -670,7 +670,7 @@ INVITE_BOT = (
     "invitation."
 )
 CHECK_GROUPS = (
-    "Check the ID in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS, and under "
+    "Check the ID in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY, and COGENCY_MODEL_ACCESS, and under "
     "`managers` in the COGENCY_SLACK_APPS file."
 )
 COMPARE_CONFIG = (
@@ -682,7 +682,7 @@ HTTP_OR_SOCKETS = (
     "app's page. To use Socket Mode, remove COGENCY_SLACK_HTTP and set SLACK_APP_TOKEN."
 )
 COPY_SLACK_AGAIN = "Copy it again from the app's OAuth & Permissions page. The app must be installed in the workspace."
-CHECK_NETWORK = "Check the network, the proxy and SLACK_API_BASE_URL. {error}"
+CHECK_NETWORK = "Check the network, the proxy, and SLACK_API_BASE_URL. {error}"
 HTTP_MANIFEST = (
     "Run `cogency slack manifest --http URL` (add `--app NAME` if the bot serves several apps), and paste the result "
     'under "App Manifest" on the app\'s page.'
@@ -702,7 +702,7 @@ WITHOUT_CONTENT = (
 INTENTS_REFUSED = (
     "Discord refused even the intents that do not need approval. Check the application in the developer portal."
 )
-LOGIN_LIMITED = "Discord is limiting logins. The next one is possible in {seconds:.0f} s."
+LOGIN_LIMITED = "Discord is limiting logins. The next login is possible in {seconds:.0f} s."
 LOGIN_FAILED = (
     "Discord answered the login with status {status}. Check https://discordstatus.com and DISCORD_API_BASE_URL."
 )

@@ -11,11 +11,11 @@ CANNOT_COMPILE = (
 NO_PROCESS = "Python cannot run right now, because this machine cannot start another program. Try again later"
 MISSING = "COGENCY_PYTHON=on needs the 'python' extra, which is not installed. Run {command}, or remove the setting."
 DESCRIPTION = (
-    "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert files or draw charts. The "
+    "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert files, or draw charts. The "
     "conversation's files are in /files, by name. Print what you need. Save files for the person in /out (pictures as "
     "PNG), where later runs in this conversation find them. No network. For many look-ups at once, `from host import "
-    "tools` has the tools that "
-    'only read as functions that return text, as tools.recall(query="…"); a dot in a name becomes _.'
+    'tools` has the tools that only read as functions that return text, as tools.recall(query="…"); a dot in a name '
+    "becomes _."
 )
 
 # Below replies, and in `/code`

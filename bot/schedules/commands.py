@@ -210,7 +210,7 @@ REMIND_COMMAND = declaration.Command(
 COMMAND = declaration.Command(
     name="schedules",
     home=HomeSection(title=schedule_texts.HOME_SCHEDULES, show=_home),
-    summary="See your reminders and scheduled tasks; pause, change or cancel them",
+    summary="See your reminders and scheduled tasks; pause, change, or cancel them",
     run=show,
     suggests={"words": _offered},
     prefills={CHANGE.name: _words_now},

@@ -58,7 +58,7 @@ YOURS = "Your reminders and scheduled tasks:"
 PAGE_OF = "Page {page} of {pages}. For another page, use `/schedules page {another}`."
 OF_ALL = "Everyone's reminders and scheduled tasks, without their text ({shown}):"
 USAGE = (
-    "`/schedules` lists your reminders and scheduled tasks. You can add `pause 3`, `resume 3`, `cancel 3` or `edit 3 "
+    "`/schedules` lists your reminders and scheduled tasks. You can add `pause 3`, `resume 3`, `cancel 3`, or `edit 3 "
     "tomorrow at 9:00 | new words`. `remind me tomorrow at 9:00 to call Ann` sets a reminder. `ask every Monday at "
     "8:00 | sum up the week here` schedules a task. `ask if changed every hour | is the site up?` posts the answer "
     "only if it changed. Channel managers can use `forbid` and `allow` in their channel."

@@ -26,7 +26,7 @@ if sys.platform != "win32":
     import grp
     import pwd
 
-# The suffix of a secret setting's name for the file that holds it, as Docker, Kubernetes and systemd pass secrets.
+# The suffix of a secret setting's name for the file that holds it, as Docker, Kubernetes, and systemd pass secrets.
 IN_FILE: Final = "_FILE"
 # The value of a secret that is in the system's keychain: "keyring", or "keyring:SERVICE".
 KEYCHAIN: Final = "keyring"

@@ -7,7 +7,9 @@ GOES_THROUGH = (
     "{name} in .env is set to {value}. The bot's {scheme} connections to other machines go through this proxy, except "
     "to the hosts in NO_PROXY."
 )
-TRUSTS = "{name} in .env is set to {value}. The issuer of these certificates can read what the bot sends."
+TRUSTS = (
+    "{name} in .env is set to {value}. The owners of these certificate authorities can intercept the bot's connections."
+)
 KEY_FROM_ELSEWHERE = (
     "{name} is set in {dotenv}, but {others} in the environment or another file. The key could go to a server that "
     "you did not choose. Set both in the environment, or both in {dotenv}."
@@ -51,9 +53,10 @@ CERTIFICATES_UNKNOWN_HOME = "is in the home folder of a user who does not exist.
 
 EXAMPLE_HEAD = (
     "# Copy this file to ~/.config/cogency/.env (on Linux) and uncomment the lines that you need. No setting is "
-    "required.\n# Cogency reads a .env file in the current folder instead of that file, and --config FILE instead of "
-    "both.\n# Environment variables override the file. Make sure that only you can read and write this file: chmod 600 "
-    ".env\n# A secret (an API key, a token, the database's address) can be in a separate file, as Docker, Kubernetes "
-    "and systemd\n# provide it: OPENAI_API_KEY_FILE=/run/secrets/openai. OPENAI_API_KEY=keyring reads it from the "
-    "system keychain. Install\n# the `keychain` extra and run `keyring set cogency OPENAI_API_KEY` first.\n"
+    "required.\n# If the current folder has a .env file, Cogency reads that file instead. With --config FILE, it reads "
+    "only FILE.\n# Environment variables override the file. Make sure that only you can read and write it: chmod 600 "
+    ".env\n# A secret (an API key, a token, or the database's address) can be in a separate file, as Docker, "
+    "Kubernetes, and\n# systemd provide it: OPENAI_API_KEY_FILE=/run/secrets/openai. With OPENAI_API_KEY=keyring, "
+    "Cogency reads it from the\n# system keychain. Before that, install the `keychain` extra and run `keyring set "
+    "cogency OPENAI_API_KEY`.\n"
 )

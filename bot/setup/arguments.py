@@ -38,8 +38,8 @@ FEATURES = (
 )
 APP_SAYS = "the app's name in the COGENCY_SLACK_APPS file, if you serve several apps"
 IN_SERVERS = (
-    f"features in servers, separated by commas: {', '.join(discord.DiscordFeature)} (default: those that the settings "
-    "use)"
+    f"features in servers, separated by commas: {', '.join(discord.DiscordFeature)} (default: the features that "
+    "your settings use)"
 )
 
 
@@ -126,17 +126,17 @@ def parser() -> argparse.ArgumentParser:
         Subcommand.COMPLETION, "print a completion script for your shell", setup_texts.COMPLETION_SAYS
     )
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="your shell")
-    _add_people(_Commands(commands.group("person", "find, export or erase one person's data")), "person")
+    _add_people(_Commands(commands.group("person", "find, export, or erase one person's data")), "person")
     _add_people(
-        _Commands(commands.group("place", "find, export or erase the data of a channel, a server or a workspace")),
+        _Commands(commands.group("place", "find, export, or erase the data of a channel, a server, or a workspace")),
         "place",
     )
     _add_plugins(_Commands(commands.group("plugins", "manage plug-ins: folders with skills and tool servers")))
-    _add_keys(_Commands(commands.group("keys", "list, set and remove channels' own API keys")))
-    _add_tokens(_Commands(commands.group("token", "create, list and revoke the tokens of programs that ask the bot")))
+    _add_keys(_Commands(commands.group("keys", "list, set, and remove channels' own API keys")))
+    _add_tokens(_Commands(commands.group("token", "create, list, and revoke API tokens for programs")))
     _add_feedback(_Commands(commands.group("feedback", "export feedback that people shared, and count ratings")))
-    _add_webhooks(_Commands(commands.group("webhooks", "list failed outgoing webhooks, and try them again")))
-    _add_hooks(_Commands(commands.group("hooks", "add, list, test and rotate incoming webhooks")))
+    _add_webhooks(_Commands(commands.group("webhooks", "list failed events of outgoing webhooks, and send them again")))
+    _add_hooks(_Commands(commands.group("hooks", "add, list, test, and rotate incoming webhooks")))
     _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _add_invite(_Commands(commands.group("discord", "set up the Discord application")))
     return root
@@ -328,7 +328,7 @@ def _file_to_write(text: str) -> Path:
 def _add_doctor(commands: _Commands) -> None:
     doctor = commands.add(
         Subcommand.DOCTOR,
-        "check settings, database, model and platforms, and suggest fixes",
+        "check settings, database, model, and platforms, and suggest fixes",
         setup_texts.DOCTOR_LOOKS,
     )
     doctor.add_argument(
@@ -385,7 +385,7 @@ def _add_feedback(commands: _Commands) -> None:
     export.add_argument("--json", dest="as_json", action="store_true", help="print JSON, one object per line")
     counts = commands.add(
         Subcommand.FEEDBACK_COUNTS,
-        "count ratings by model, channel, tool and reason",
+        "count ratings by model, channel, tool, and reason",
         setup_texts.WORKS_BESIDE,
     )
     counts.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
@@ -477,13 +477,13 @@ def _add_budget(commands: _Commands) -> None:
         "words",
         nargs="*",
         metavar="WORD",
-        help=("whose budget (everyone, person:ID, channel:ID or workspace:ID) and its new value"),
+        help=("whose budget (everyone, person:ID, channel:ID, or workspace:ID) and its new value"),
     )
 
 
 def _add_learn(commands: _Commands) -> None:
     learn = commands.add(Subcommand.LEARN, "add a folder's files to a channel's documents", setup_texts.LEARN_SAYS)
-    learn.add_argument("paths", nargs="+", metavar="PATH", help='a folder, a file or a pattern such as "docs/*.md"')
+    learn.add_argument("paths", nargs="+", metavar="PATH", help='a folder, a file, or a pattern such as "docs/*.md"')
     learn.add_argument("--place", required=True, metavar="PLACE", help=setup_texts.LEARN_PLACE_SAYS)
     learn.add_argument("--remove-missing", action="store_true", help=setup_texts.REMOVE_MISSING_SAYS)
     learn.add_argument("--operator", metavar="NAME", help=setup_texts.OPERATOR_NAME_SAYS)

@@ -29,7 +29,7 @@ CONTEXT_SMALL = (
     "the model's context window is {size:,} tokens, and a question may need {needed:,}. Older messages and memories "
     "that do not fit are left out"
 )
-CONTEXT_TINY = "the model's context window of {size:,} tokens barely fits the instructions, a question and an answer"
+CONTEXT_TINY = "the model's context window of {size:,} tokens barely fits the instructions, a question, and an answer"
 WIDEN_CONTEXT = "To enlarge the context window, {widen}."
 FIT_CONTEXT = "Choose a model with a larger context window."
 KEY_NUMBERED = "API key {number} of {count} ({end})"
@@ -90,7 +90,7 @@ LOG_BEHIND_REMEDY = (
 LOG_COMPLETE = "the forgetting log {path} is complete"
 TOKEN_CREATE_SAYS = (
     "Programs use the token for the API (docs/api.md). With a person's token, a program asks as that person, and reads "
-    "what the bot could show them in a direct message. With a service's token, it reads only the documents, rules and "
+    "what the bot could show them in a direct message. With a service's token, it reads only the documents, rules, and "
     "policies of the service's place, and its own earlier conversations. The token is printed to standard output."
 )
 TOKEN_AS_SAYS = "a person's ID from `cogency person find`, or service"
@@ -218,12 +218,12 @@ DOCTOR_LOOKS = (
     "You can run this command while the bot is running. It changes nothing unless you add --fix. The exit code is 1 "
     "if a problem keeps the bot from running."
 )
-FIX_SAYS = "make your files private, and back up and upgrade the database if it is not at the newest version"
+FIX_SAYS = "make your files private; back up and upgrade an outdated database"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
 LOOKING_AT = "checking {names}"
 CHECK_SAYS = (
     "The command shows what the check costs, and asks before it starts. The result shows how well the model calls "
-    "tools, and whether streaming, pictures, effort and caching work. It is stored, and the operators' page shows it."
+    "tools, and whether streaming, pictures, effort, and caching work. It is stored, and the operators' page shows it."
 )
 ASK_READS = (
     "Without a question, the command reads one from standard input. The exit code is 0 if the model answered, 69 if "
@@ -233,18 +233,18 @@ WORKS_BESIDE = "You can run this command while the bot is running."
 CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists the actions that need a second operator."
 CHAT_HELP = "Type /help in the chat to see its commands."
 PLAY_SAYS = (
-    "The page shows two people side by side, with a public channel, a private channel and direct messages. The bot "
-    "uses the configured model, or the offline rehearsal model. Only this machine can reach the page. Press Ctrl-C "
-    "to stop."
+    "The page shows two people side by side, with a public channel, a private channel, and direct messages. The bot "
+    "uses the configured model, or the offline rehearsal model. Only this machine can reach the page. Press Ctrl-C to "
+    "stop."
 )
 PLAY_AT = (
     "Open this page. Its address works like a password, so do not share it:\n\n    {address}\n\nPress Ctrl-C to stop."
 )
 PLAY_NO_FOLDER = "must be a file in an existing folder; the folder of {file} does not exist"
 RUN_ENDS = "Press Ctrl-C or send SIGTERM to stop it."
-PYTHON_RUNS = "Python code runs; the sandbox started in {seconds:.1f} s"
+PYTHON_RUNS = "the bot can run Python code; the sandbox started in {seconds:.1f} s"
 SANDBOX_REMEDY = (
-    "Install the 'python' extra again. The sandbox needs Linux (x86-64 or arm64), macOS (arm64) or Windows (x86-64), "
+    "Install the 'python' extra again. The sandbox needs Linux (x86-64 or arm64), macOS (arm64), or Windows (x86-64), "
     "and 1.5 GB of free memory when it first starts. The log has the details."
 )
 WEB_READ = "the bot can read web pages when someone asks"
@@ -271,7 +271,7 @@ CONNECT_SAYS = "start the plug-in's servers (this runs their commands) and list 
 NOT_CONNECTED = "not started, because the plug-in is not in use; --connect starts it"
 PLUGINS_REMOVE_SAYS = "The plug-in's folder is not deleted."
 PLUGIN_REMEDY = "`cogency plugins check` shows the details."
-OFFICE_MISSING = "the bot cannot read docx, pptx, epub or long HTML files, because the 'office' extra is not installed"
+OFFICE_MISSING = "the bot cannot read docx, pptx, epub, or long HTML files, because the 'office' extra is not installed"
 OFFICE_REMEDY = "Run {command}"
 PEOPLE_SIGN_IN = "{sentence}; each person signs in with `/tools`, {how}"
 ISSUER_MISSING = "{server} can choose which sign-in service receives the `client_secret` from its entry"
@@ -380,9 +380,9 @@ INIT_KEY_THERE = "{key} is set"
 INIT_NEEDS_KEY = "needs {key}"
 INIT_NOT_RUNNING = "free; install it from https://ollama.com, or enter the address of another machine"
 INIT_SERVER = "an OpenAI-compatible server"
-INIT_SERVER_ABOUT = "vLLM, LM Studio, llama.cpp, LiteLLM or a gateway"
+INIT_SERVER_ABOUT = "vLLM, LM Studio, llama.cpp, LiteLLM, or a gateway"
 INIT_AZURE_ABOUT = "OpenAI's and other models in your Azure subscription"
-INIT_AZURE = "You can find the address, a key and the names of the deployments at {page}."
+INIT_AZURE = "You can find the address, a key, and the names of the deployments at {page}."
 INIT_AZURE_ADDRESS = "Address of the resource, such as https://my-resource.openai.azure.com"
 INIT_AZURE_KEY = "{key} (press Enter to sign in with Microsoft Entra ID instead): "
 INIT_AZURE_DEPLOYMENT = "Name of the deployment"
@@ -393,7 +393,7 @@ INIT_VERTEX_KEY = "{key} (press Enter to use the credentials of this machine): "
 INIT_VERTEX_PROJECT = "ID of the Google Cloud project"
 INIT_VERTEX_LOCATION = "Location of the models"
 INIT_VERTEX_MODEL = "Model, as in gemini-3.8-flash or claude-sonnet-5-5"
-INIT_BEDROCK_ABOUT = "Claude, Nova, Llama and other models in your AWS account"
+INIT_BEDROCK_ABOUT = "Claude, Nova, Llama, and other models in your AWS account"
 INIT_BEDROCK = (
     "Amazon Bedrock accepts an API key, which you can create at {page}, or the AWS credentials of this machine."
 )
@@ -532,7 +532,7 @@ INIT_RUN = "Start the bot now in this terminal (y or n)?"
 INIT_NOT_WRITTEN = "Nothing was written. Fix the problems above and run this command again."
 INIT_SAYS = (
     "In a terminal, the command asks for the settings and writes them to the file. With --yes, it takes them from the "
-    "environment, tests them and writes them to the file."
+    "environment, tests them, and writes them to the file."
 )
 INIT_NO_TERMINAL = "Nothing was written, because this is not a terminal. Run the command in a terminal, or add --yes."
 DOTENV_UNWRITABLE = "{dotenv} could not be written ({reason}). Check the folder."

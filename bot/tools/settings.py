@@ -15,7 +15,7 @@ def parse_modules(value: str) -> tuple[str, ...]:
     """Parse comma-separated files, which end in .py, and names of modules or entry points, in order."""
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
     if not names or not all(map(parsers.is_python_source, names)):
-        raise ValueError("must be a list of files, modules or entry points separated by commas, as in my_tools.py")
+        raise ValueError("must be a list of files, modules, or entry points separated by commas, as in my_tools.py")
     return names
 
 

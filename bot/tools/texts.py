@@ -20,7 +20,7 @@ SERVER_AWAY = "not reachable for {time}. I retry automatically within ten minute
 AWAY_HOW = "Operators can find the reason in my log or with `cogency doctor`."
 MORE_TOOLS = "- and {tools}"
 TOOL_ANSWERS = {
-    "yes": "runs when it is needed",
+    "yes": "runs without asking",
     "ask": "asks you first",
 }
 ASKED_EACH_TIME = "asks you first, each time"
@@ -40,16 +40,16 @@ TOOL_SUMMARIES = {
     "ask_user": "Asks you a question when it needs your decision.",
     "ask_a_human": "Suggests that you ask a human. It sends nothing.",
     "share_file": "Attaches a text file to an answer.",
-    "present": "Shows a part of an answer as cards, a table, pictures or buttons.",
+    "present": "Shows a part of an answer as cards, a table, pictures, or buttons.",
     "skill": "Reads the instructions for a kind of task.",
     "tools": "Looks up how to call a tool.",
-    "web_fetch": "Reads a web page, a PDF or a feed.",
+    "web_fetch": "Reads a web page, a PDF, or a feed.",
     "web_search": "Searches the web.",
 }
 EFFECTS = {
     "READS": "It only reads.",
     "WRITES_HERE": "It changes what I store.",
-    "ACTS_OUTWARD": "It sends, creates or changes something outside this conversation. Others may notice this.",
+    "ACTS_OUTWARD": "It sends, creates, or changes something outside this conversation. Others may notice this.",
     "IRREVERSIBLE": "**It cannot be undone.**",
     "": "I do not know what it does.",
 }
@@ -79,7 +79,9 @@ NOT_DECIDED = {
     "ALLOWED_BEFORE": "You already approved this. Nothing changed.",
     "REFUSED_BEFORE": "You already denied this. Nothing changed.",
     "NOT_THEIRS": "Only the person who asked can decide this.",
-    "OVER": "This request is no longer open. It was stopped, forgotten or asked again, or it expired. Nothing changed.",
+    "OVER": (
+        "This request is no longer open. It was stopped, forgotten, or asked again, or it expired. Nothing changed."
+    ),
 }
 
 # Calls that others than their asker approve. The words for them are the subject of a sentence.
@@ -131,7 +133,7 @@ POLICY_USAGE = (
     "places, they must approve each call of a GitHub tool\n- `set send * * no`: nobody can use `send` anywhere\n- `set "
     "wiki.search U0123 C0123 yes`: this person can use `wiki.search` in this channel without approval\n- `set deploy.* "
     "* * ask by two managers`: two managers other than the person who asks must approve each call. After `by`, write "
-    "`manager`, `admin`, `channel-manager`, `role:ID`, a person or `asker`\n- `remove 3`: removes row 3\n\nIf no row "
+    "`manager`, `admin`, `channel-manager`, `role:ID`, a person, or `asker`\n- `remove 3`: removes row 3\n\nIf no row "
     "matches, the tool's effect decides whether a call needs approval."
 )
 POLICY_NO_SENSE = "Nothing changed: {why}."
@@ -246,7 +248,7 @@ TOO_MANY = "too many people are using servers with their own accounts right now;
 
 ASKS_YOU = "**`{source}` has a question for you** about “{question}”. These are its words, not mine:"
 NO_WORDS = "(no text)"
-NO_SECRETS = "Only you see this. Your answer goes to `{source}`. Do not enter passwords, keys or card numbers."
+NO_SECRETS = "Only you see this. Your answer goes to `{source}`. Do not enter passwords, keys, or card numbers."
 OPENS = "It asks you to open this page at **{host}** yourself:"
 OPEN_WITH_CARE = "I have not checked it. Open it only if you know that address and expected this."
 STRANGE_HOST = "**Its name contains letters that look like other letters (`xn--`).**"
@@ -371,7 +373,7 @@ NOT_ANSWERED = {
 MODEL_ASKS = "**I have a question** about “{question}”:"
 MODEL_ASKS_HOW = (
     "My language model wrote this question. Your answer becomes a message in this conversation, so do not enter "
-    "passwords, keys or card numbers. You have 24 hours, and can also answer with your next message there."
+    "passwords, keys, or card numbers. You have 24 hours, and can also answer with your next message there."
 )
 MODEL_ASKS_TYPED = "Write a number, another answer, or `skip`."
 MODEL_ASKS_IN_WORDS = "Write your answer, or `skip`."
@@ -389,7 +391,7 @@ NOTHING_ASKED = (
 NOT_REPLIED = {
     "NOT_THEIRS": "Only the person who asked me can answer this.",
     "ANSWERED_BEFORE": "You already answered this. Nothing changed.",
-    "OVER": "This question is closed. It was answered, stopped, forgotten or asked again, or it expired.",
+    "OVER": "This question is closed. It was answered, stopped, forgotten, or asked again, or it expired.",
     "KEPT": "",
 }
 

@@ -49,7 +49,7 @@ class WebSettings:
         default=False,
         section=Section.WEB,
         description=(
-            'Read web pages, PDFs and feeds when someone asks (docs/web.md): on or off. Needs the "web" extra. '
+            'Read web pages, PDFs, and feeds when someone asks (docs/web.md): on or off. Needs the "web" extra. '
             "Default: off."
         ),
         example="on",
@@ -60,7 +60,7 @@ class WebSettings:
         header,
         "",
         section=Section.WEB,
-        description="The User-Agent that the bot sends. Default: the bot's name, version and purpose.",
+        description="The User-Agent that the bot sends. Default: the bot's name, version, and purpose.",
         example='"Cogency/1 (+https://example.com/bot)"',
     )
     """"": the bot's name, version and kind."""

@@ -38,7 +38,7 @@ HOOK_FAULT: Final = "{file}: the webhook {name}: {problem}"
 NO_TOML: Final = "{file} is not valid TOML: {error}. Correct the file, and restart the bot."
 TOO_MANY_HOOKS: Final = "{file} has more than {most} webhooks. Remove some."
 HOOK_NAME: Final = (
-    '"{name}" cannot be the name of a webhook. Use up to 32 lowercase letters, digits and hyphens, and begin with a '
+    '"{name}" cannot be the name of a webhook. Use up to 32 lowercase letters, digits, and hyphens, and begin with a '
     "letter."
 )
 HOOK_NO_TABLE: Final = "it must be a table, as in [alerts] with its keys below."
@@ -50,7 +50,7 @@ STRING_LONG: Final = "{key} can have at most {most:,} characters."
 NO_NUMBER: Final = "{key} must be {kind} from {least} to {most}."
 NO_LIST: Final = "{key} must be a list of at most {most} strings."
 CHANNEL_FORM: Final = (
-    "channel must be a platform and a channel ID, as in slack:C0123456789, slack:T0123456789:C0123456789 or "
+    "channel must be a platform and a channel ID, as in slack:C0123456789, slack:T0123456789:C0123456789, or "
     "discord:41771983423143937."
 )
 TOOL_FORM: Final = (
@@ -78,7 +78,7 @@ NO_FILES: Final = "secret_file cannot be read here."
 
 # What a sender is told. Each is a sentence without its full stop.
 
-TOLD_SIGNATURE: Final = "The signature or the credentials are missing, wrong or too old"
+TOLD_SIGNATURE: Final = "The signature or the credentials are missing, wrong, or too old"
 TOLD_NO_JSON: Final = "The body is not JSON; send application/json in UTF-8"
 TOLD_TOO_DEEP: Final = "The JSON is nested too deeply"
 TOLD_TEMPLATE: Final = "The webhook's template does not work with this payload"

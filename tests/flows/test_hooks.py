@@ -157,7 +157,7 @@ def test_in_the_terminal_a_question_is_refused_and_doctor_and_audit_say_what_the
     asked = cogency(folder, "ask", "How is Bluefin?", **named(folder, "my_hooks"))
     assert SENTENCE in asked.stderr
     looked = cogency(folder, "doctor", **named(folder, "my_hooks"))
-    assert "the bot uses before_question, before_call, before_model, after_answer" in looked.stdout
+    assert "the bot calls before_question, before_call, before_model, after_answer" in looked.stdout
     audited = cogency(folder, "audit", **named(folder, "my_hooks")).stdout
     assert "before_question" in audited
     assert "refused (hook)" in audited

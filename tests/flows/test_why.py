@@ -89,4 +89,4 @@ async def test_of_what_was_said_in_a_forgotten_thread_no_word_is_left(open_world
         assert receipt.found_again == 0
         told = await here.why(page)
     assert FACT not in told
-    assert "this answer used were forgotten or deleted since" in told
+    assert "this answer used have since been forgotten or deleted" in told

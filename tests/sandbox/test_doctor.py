@@ -10,4 +10,4 @@ async def test_the_doctor_compiles_the_sandbox_and_runs_code_in_it() -> None:
     (check,) = [each for each in checks(settings, ask_model=False) if each.where == "Python"]
     (finding,) = await check.run_in_time()
     assert finding.level is Level.GOOD
-    assert finding.what.startswith("Python code runs; the sandbox started in ")
+    assert finding.what.startswith("the bot can run Python code; the sandbox started in ")

@@ -18,7 +18,7 @@ RECALL = (
 )
 QUERY = "What to search for, in a few words"
 WORDINGS = "Other ways to say it: synonyms, kinds, examples"
-WHEN = "Only from this time, such as “last week”, “May 2026” or “2026-05-14”"
+WHEN = "Only from this time, such as “last week”, “May 2026”, or “2026-05-14”"
 BY = "Only by this person: “me” (the user), “you” (Cogency), or a name"
 
 REMEMBER_TITLE = "Remember something"
@@ -42,7 +42,7 @@ FORGET = (
     "what would be erased. Show this to the user. Only if the user agrees, call it again with the `confirmation` from "
     "the result."
 )
-WHAT = "“about” and a word, “today”, “2 hours”, “since Monday”, “thread” or “everything”"
+WHAT = "“about” and a word, “today”, “2 hours”, “since Monday”, “thread”, or “everything”"
 FORGET_THREAD = "The ID of the thread that “thread” means"
 RELATED = "Also erase related messages that may be based on the erased ones"
 CONFIRMATION = "The confirmation from the result of the first call, after the user agreed"
@@ -78,7 +78,7 @@ THREAD_CUT = "(earlier messages are left out)"
 RESOURCE_UNKNOWN = "There is no resource with this address. Known addresses: {known}."
 
 ANSWER_THREAD = "Thread: {thread}"
-WAITS = "The answer waits for the user's approval. {where}"
+WAITS = "The answer is waiting for the user's approval. {where}"
 
 FORGET_NOTHING = "Nothing was erased."
 FORGET_CONFIRM = (
@@ -117,7 +117,7 @@ NO_SUCH_PATH = "There is nothing at this address. The MCP server is at /mcp."
 ONLY_POST = "Only POST is supported. This server does not open streams or sessions."
 OTHER_HOST = "This server does not accept the host name of this request. Use {host}."
 OTHER_ORIGIN = "Web pages of other sites cannot use this server."
-UNAUTHORIZED = "The token is missing, invalid or expired. Send a valid one as `Authorization: Bearer TOKEN`."
+UNAUTHORIZED = "The token is missing, invalid, or expired. Send a valid one as `Authorization: Bearer TOKEN`."
 NO_PERSON = "This token belongs to a service. The MCP server requires a person's token."
 NO_JSON_TYPE = "The Content-Type must be application/json."
 STORE_AWAY = "The database cannot be reached right now. Try again later."

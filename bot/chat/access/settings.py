@@ -34,7 +34,7 @@ class AccessSettings:
         section=Section.ACCESS,
         description=(
             "Who can use the bot: a comma-separated list of team:ID (a workspace or server), channel:ID, role:ID (in "
-            "Slack, a user group) and person:ID. If you list teams, channels or roles, a person must match each kind "
+            "Slack, a user group), and person:ID. If you list teams, channels, or roles, a person must match each kind "
             "that you list. People that you list always have access, unless COGENCY_DENY excludes them. Default: every "
             "member of a workspace or server with the bot."
         ),

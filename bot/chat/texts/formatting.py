@@ -19,9 +19,10 @@ def counted(count: int, one: str, more: str) -> str:
 
 
 def enumerated(words: Collection[str]) -> str:
-    """Join words, at least one, as in a sentence: "one", "one and two", "one, two and three"."""
+    """Join words, at least one, as in a sentence: "one", "one and two", "one, two, and three"."""
     *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
+    comma = "," if len(others) > 1 else ""
+    return f"{', '.join(others)}{comma} and {last}" if others else last
 
 
 def money(cost: Money) -> str:

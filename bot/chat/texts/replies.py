@@ -62,7 +62,7 @@ THINKING = "Thinking…"
 WAITS_FOR_CONSENT = "*I need approval to use {tools}. Only the person who asked can approve it (24 hours).*"
 WAITS_FOR_PERSON = (
     "*My language model asks this. Only the person who asked me can answer: with the button, or with their next "
-    "message to me here (24 hours). Never answer with a password, key or card number.*"
+    "message to me here (24 hours). Never answer with a password, key, or card number.*"
 )
 WAITS_FOR_OTHERS = "*I need approval to use {tools}. I am asking {people} in direct messages (24 hours).*"
 

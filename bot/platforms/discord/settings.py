@@ -60,7 +60,7 @@ class DiscordSettings:
         section=Section.ANSWERS,
         description=(
             "Where the bot answers a mention in a Discord channel: thread (in a new thread), chain (in the channel; "
-            "replies continue the conversation) or place (in the channel, which is one conversation). Managers can "
+            "replies continue the conversation), or place (in the channel, which is one conversation). Managers can "
             "choose for their server or channel with /settings."
         ),
     )
@@ -144,7 +144,7 @@ class DiscordSettings:
         section=Section.PLATFORMS,
         description=(
             "Discord: whether to request the Message Content Intent (on or off). Without the intent, the bot only sees "
-            "messages in its threads that mention the bot; direct messages, mentions and commands work as usual."
+            "messages in its threads that mention the bot; direct messages, mentions, and commands work as usual."
         ),
     )
     shards: int | None = setting(

@@ -32,7 +32,7 @@ _PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
 def parse_command_prefix(value: str) -> str:
     """Parse the prefix of slash commands. Slack allows names of 32 characters, with the prefix and the slash."""
     if not _PREFIX.fullmatch(value):
-        raise ValueError('can have up to 20 lowercase letters, digits, "-" or "_", as in bot-')
+        raise ValueError('can have up to 20 lowercase letters, digits, "-", or "_", as in bot-')
     return value
 
 
@@ -54,7 +54,7 @@ def slack_app(value: str) -> str:
     """Parse the name of one of several apps."""
     if not _APP_NAME.fullmatch(value):
         raise ValueError(
-            'must be 1 to 32 lowercase letters, digits or "-", and begin and end with a letter or digit, as in acme-eu'
+            'must be 1 to 32 lowercase letters, digits, or "-", and begin and end with a letter or digit, as in acme-eu'
         )
     return value
 
@@ -225,7 +225,7 @@ class SlackSettings:
         Streaming.DIRECT,
         section=Section.PLATFORMS,
         description=(
-            "Slack: where replies use native streams: dm (in direct messages), everywhere or off. In channel threads, "
+            "Slack: where replies use native streams: dm (in direct messages), everywhere, or off. In channel threads, "
             "only the person who asked sees the reply as it streams. If a reply is not streamed, the bot edits a "
             "message, and everyone sees it grow."
         ),

@@ -146,7 +146,7 @@ def _can_be_called(name: str) -> bool:
 
 
 def alias(name: str, kind: str) -> str:
-    """Return a name in letters, digits and _ for one that vendors of models refuse.
+    """Return a name in letters, digits, and _ for one that vendors of models refuse.
 
     It has what can be read of the name, and a hash of it: so it depends on nothing else, two names have two aliases,
     and a permission for one of them is never one for another.

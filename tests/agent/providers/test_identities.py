@@ -159,7 +159,7 @@ async def test_an_application_signs_in_through_the_proxy_of_a_company(
         (
             "AADSTS65001: no consent",
             (
-                "Microsoft Entra ID refused the sign-in (AADSTS65001): check AZURE_TENANT_ID, AZURE_CLIENT_ID and "
+                "Microsoft Entra ID refused the sign-in (AADSTS65001): check AZURE_TENANT_ID, AZURE_CLIENT_ID, and "
                 "AZURE_CLIENT_SECRET, or sign in again with `az login`."
             ),
         ),

@@ -149,7 +149,10 @@ def test_a_proxy_and_authorities_of_env_are_said_before_keys_are_asked_for(tmp_p
             f"HTTPS_PROXY in .env is set to {PROXY}. The bot's https:// connections to other machines go through this "
             "proxy, except to the hosts in NO_PROXY."
         ),
-        f"SSL_CERT_FILE in .env is set to {authority}. The issuer of these certificates can read what the bot sends.",
+        (
+            f"SSL_CERT_FILE in .env is set to {authority}. The owners of these certificate authorities can intercept "
+            "the bot's connections."
+        ),
     ]
     assert moved_addresses(load_settings({}, file)) == said
     assert moved_addresses(load_settings({"HTTPS_PROXY": PROXY, "SSL_CERT_FILE": str(authority)})) == []

@@ -286,7 +286,7 @@ async def test_words_leave_in_webhooks_only_if_a_manager_says_so_and_everybody_r
     world.dumb = False
     assert channels_texts.CHOSEN_FOR_CHANNEL in await world.order("webhooks on")
     assert (await world.chosen())["webhooks"] == "on"
-    assert "allowed sending this channel's questions and answers" in world.said[-1]
+    assert "turned on sending this channel's questions and answers" in world.said[-1]
     world.dumb = True
     assert channels_texts.CHOSEN_FOR_CHANNEL in await world.order("webhooks off")
     assert "webhooks" not in await world.chosen()

@@ -44,7 +44,7 @@ def test_what_a_place_says_that_they_cannot_read_now_is_only_counted() -> None:
     )
     told = explained(grounds, NOW, "ann")
     assert not any(word in told for word in ("secret", "somebody", "mixed"))
-    assert "5 entries from places that you cannot read now are not shown." in told
+    assert "5 entries from places that you cannot read are not shown." in told
     assert "secret fact" in explained(grounds, NOW | {CLUB}, "ann")
 
 
@@ -80,7 +80,7 @@ def test_long_lists_are_cut_with_the_newest_first() -> None:
     assert told.index(f"fact {LISTED + 2}") < told.index("fact 3")
     assert "fact 2 " not in told
     assert "- and 3 more" in told
-    assert texts.GONE.format(count="1 entry", were="was") in told
+    assert texts.GONE.format(count="1 entry", have="has") in told
     assert texts.HERE.format(count="2 earlier messages") in told
 
 

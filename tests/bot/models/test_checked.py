@@ -44,11 +44,11 @@ def test_the_page_has_a_line_for_everything_and_says_what_was_not_tried() -> Non
     assert page(CHECK) == (
         "llamacpp:coder-1.5b at http://localhost:8080/v1, checked on 2026-01-05 with Cogency 1.2.3:\n\n  Tool calls as "
         "text  yes        It passed 16 of 20 probes.\n  Native tool calls   not tried  This was not tested.\n  "
-        "Streaming           no         The answer arrived at once after 3.4 s (1 piece), so people see nothing until "
-        "it is complete.\n  Pictures            failed     The question was not answered: The server returned a server "
-        "error (500).\n  Effort              not tried  This was not tested.\n  Caching             no         None of "
-        "1,300 prompt tokens came from the cache.\n  Context window      not tried  This was not tested.\n\nThis check "
-        "took 26 calls, 31,000 tokens, $0.0700."
+        "Streaming           no         The answer arrived all at once after 3.4 s (1 piece), so people see nothing "
+        "until it is complete.\n  Pictures            failed     The question was not answered: The server returned a "
+        "server error (500).\n  Effort              not tried  This was not tested.\n  Caching             no         "
+        "None of 1,300 prompt tokens came from the cache.\n  Context window      not tried  This was not tested.\n\n"
+        "This check took 26 calls, 31,000 tokens, $0.0700."
     )
 
 

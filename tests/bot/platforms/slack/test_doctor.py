@@ -122,7 +122,7 @@ async def test_scopes_are_compared_with_what_is_needed(slack: FakeSlack, granted
 
 async def test_optional_scopes_that_an_admin_refused_are_no_more_than_noted(slack: FakeSlack) -> None:
     slack.scopes = ",".join(sorted(scopes(EVERYTHING) - optional_scopes(EVERYTHING)))
-    said = "lacks search:read.files, search:read.public and search:read.users, so the feature “search” does not work"
+    said = "lacks search:read.files, search:read.public, and search:read.users, so the feature “search” does not work"
     assert wrong(await examined(slack)) == [f"note: the bot token {said}"]
 
 
@@ -286,7 +286,7 @@ async def test_a_workspace_without_sessions_is_noted_and_the_rest_works(slack: F
     found = await examined(slack)
     assert healthy(found)
     assert len(wrong(found)) == 1
-    assert f"no agent sessions for this app ({code})" in wrong(found)[0]
+    assert f"does not support agent sessions for this app ({code})" in wrong(found)[0]
 
 
 @pytest.mark.parametrize("fault", [Fault(error="channel_not_found"), Fault(error="something_new"), DOWN])
