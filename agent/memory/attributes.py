@@ -414,7 +414,7 @@ def _parts_of_time(text: str) -> set[str]:
     return {match.group() for match in when_cues.PART_OF_TIME.finditer(lexicon.folded(text))}
 
 
-def _is_of_another(pair: Pair) -> bool:
+def is_of_another(pair: Pair) -> bool:
     """Return whether the newer one is about somebody or something else."""
     if is_of_another_owner(pair) or _is_told_apart(pair) or names_another(pair) or _has_other_subject(pair):
         return True
@@ -698,7 +698,7 @@ _SIGNS: Final[tuple[Callable[[Pair], bool], ...]] = (
     denies,
     _is_of_the_past,
     holds_at_another_time,
-    _is_of_another,
+    is_of_another,
     _has_another_kind_of_value,
     _is_one_of_many,
     _is_of_another_attribute,

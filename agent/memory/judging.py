@@ -13,7 +13,8 @@ Rules
   If they may be about the same, the older one may be outdated: both are kept, shown so, and a model is asked about the
   two alone. One hint is enough for that: one key, a number, or a word that both have. A replaced statement is lost, and
   a marked one is not.
-  Two keys that tell two things apart (`agent.memory.keys`) replace nothing, whatever is said and named.
+  Two keys that tell two things apart (`agent.memory.keys`) replace nothing, unless the model names the older fact, and
+  the person tells of what both keys name, in several clauses, that it changed (`agent.memory.news`).
   What has one key, or what the model names, is marked at least, unless it only adds. A common word alone marks nothing
   where it is proven that there are two things (`agent.memory.distinct`); nor does the model's answer replace it there.
   What was said in one message was meant together: nothing in it replaces the rest of it.
@@ -32,7 +33,7 @@ from agent.memory.comparison import compared, may_be_about_the_same
 from agent.memory.distinct import are_two_things
 from agent.memory.facts import plain_key, same_key
 from agent.memory.keys import name_one_thing, tell_apart
-from agent.memory.news import tells_what_became
+from agent.memory.news import tells_of_the_same, tells_what_became
 from agent.memory.supersession import contradicts, different_subjects
 from agent.memory.told import Told, has_cue
 
@@ -61,7 +62,8 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     # "Perhaps Ann is the lead" replaces nothing; it may only cast doubt, below.
     if may_be_one and not _is_unsure(newer, older) and _replaces(older, newer, named=named):
         return Verdict.REPLACES
-    if name_one_thing(older.key, newer.key) and may_replace(older, newer) and tells_what_became(older, newer):
+    tells = tells_what_became if name_one_thing(older.key, newer.key) else tells_of_the_same
+    if is_said and may_replace(older, newer) and tells(older, newer):
         return Verdict.REPLACES
     if is_said:
         return Verdict.MAY_OUTDATE

@@ -1,4 +1,4 @@
-"""Decides whether two keys tell two things apart, whatever is stated under them. Pure.
+"""Decides whether two keys tell two things apart. Pure.
 
 A key comes from a model, so one key is no proof that two statements are about one thing (`agent.memory.attributes`).
 But of two keys with a common word, what one names and the other does not makes two things: "rent of the shop" and "rent

@@ -11,6 +11,10 @@ comes from the form of the newer one. Of the statements under one key that are p
     several clauses and news, without a second thing  "we sold the flat, it is a house now"
     the speaker does something to what was spoken of  "the code of the gate is 12", "I set the gate's code to 34"
 
+Under two keys that may name one thing ("release of Alpha", "date of Alpha"), it takes a model that names the older one,
+several clauses, a sign of a change, nothing that speaks of another thing and, where the keys have words of their own,
+the older value or another one of its kind.
+
 "News" is a sign of a change (`agent.memory.attributes`). A statement of one clause under a key of one word is none of
 these: "Ann walks the dog", "the dog now sleeps in the hall". A single event, a time at which it holds, a release, what
 begins with another place, and what somebody of the older one has are signs against it.
@@ -20,17 +24,19 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from agent.memory.alignment import UNSPACED, clauses_of, content_of, tells
+from agent.memory.alignment import UNSPACED, clauses_of, content_of, is_in, tells
 from agent.memory.attributes import (
     came_out,
     denies,
     holds_at_another_time,
     is_news,
+    is_of_another,
     leaves_out_two,
     was_an_event,
 )
-from agent.memory.comparison import Pair, begins_with_speaker, compared, is_among
+from agent.memory.comparison import Pair, begins_with_speaker, compared, is_among, may_be_about_the_same
 from agent.memory.distinct import owned_by
+from agent.memory.keys import tell_apart
 from agent.memory.statements import WORD, is_function
 from agent.memory.succession import is_of_another_end
 from agent.memory.told import Told
@@ -53,6 +59,32 @@ def tells_what_became(older: Told, newer: Told) -> bool:
         return _tells_of_change(pair) and (_names_the_same(pair) or not pair.contrasts)
     is_speakers = begins_with_speaker(pair.newer.said) and not begins_with_speaker(pair.older.said)
     return is_speakers and sum(map(pair.newer.mentions, pair.older.words)) >= COMMON_WORDS
+
+
+def tells_of_the_same(older: Told, newer: Told) -> bool:
+    """Return whether the newer one, of which a model says that it replaces the older one, tells under another key what
+    became of it: in several clauses, with a sign of a change, and of nobody and nothing else.
+    """
+    pair = compared(older, newer)
+    if len(clauses_of(pair.newer.said)) < 2 or not pair.changed or is_of_another(pair) or is_of_another_end(pair):
+        return False
+    if any(speaks_against(pair) for speaks_against in _SIGNS) or not may_be_about_the_same(older, newer):
+        return False
+    return not tell_apart(older.key, newer.key) or _speaks_of_both_keys(pair)
+
+
+def _speaks_of_both_keys(pair: Pair) -> bool:
+    """Return whether the newer one speaks of what both keys name, and of the older value or another one of its kind.
+
+    "Mum retired from the bank" says nothing of "mum's flat". Keys that differ in numbers or in order name two things.
+    """
+    older, newer = pair.older.key, pair.newer.key
+    only_one = [word for word in (*older, *newer) if not (is_in(word, older) and is_in(word, newer))]
+    if not only_one or any(char.isdigit() for word in only_one for char in word.raw):
+        return False
+    names = [word for word in pair.older.words if word.is_name and not is_among(word, (*older, *newer))]
+    is_of_value = pair.clash or any(map(pair.newer.mentions, names))
+    return is_of_value and any(is_in(word, newer) and pair.newer.mentions(word) for word in older)
 
 
 def _tells_of_change(pair: Pair) -> bool:

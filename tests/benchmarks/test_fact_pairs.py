@@ -129,10 +129,10 @@ def test_nearly_all_that_changed_under_one_key_is_replaced_or_marked(file: Path)
 def test_of_pairs_by_a_blind_author_nothing_that_stands_is_replaced_with_a_key() -> None:
     pairs = read_statement_pairs(BLIND)
     assert Counter(pair.must_supersede for pair in pairs) == {True: 140, False: 140}
-    for named in (False, True):
+    for named, replaced in ((False, 48), (True, 54)):
         counts = decided(pairs, bare=False, named=named)
         assert counts[False, True] == 0
-        assert counts[True, True] >= 48
+        assert counts[True, True] >= replaced
 
 
 def test_a_verdict_replaces_what_the_rules_leave_open_and_nothing_that_is_plainly_about_another() -> None:

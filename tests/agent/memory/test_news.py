@@ -80,3 +80,73 @@ def test_news_under_another_key_replaces_nothing() -> None:
     newer = "Half the team is ill, so the offsite is online."
     told = Told("venue of the offsite", older, older), Told("venue of the retreat", newer, newer)
     assert judge(*told) is not Verdict.REPLACES
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "other", "newer"),
+    [
+        (
+            "company phone",
+            "My company phone is a Pixel.",
+            "my phone",
+            "They took the Pixel, so my phone is a Nord now.",
+        ),
+        (
+            "size of support",
+            "Support has eight people.",
+            "support team",
+            "Two have joined, so support now has ten people.",
+        ),
+        (
+            "Preis der Lizenz",
+            "Die Lizenz kostet 240 Euro.",
+            "Lizenz pro Platz",
+            "Neuer Vertrag, die Lizenz kostet jetzt 290 Euro.",
+        ),
+        (
+            "tamaño del equipo",
+            "El equipo son ocho personas.",
+            "equipo de soporte",
+            "Entraron dos, el equipo ahora son diez.",
+        ),
+    ],
+)
+def test_what_changed_under_another_label_is_replaced_where_the_model_names_it(
+    key: str, older: str, other: str, newer: str
+) -> None:
+    told = Told(key, older, older), Told(other, newer, newer)
+    assert judge(*told, named=True) is Verdict.REPLACES
+    assert judge(*told) is not Verdict.REPLACES
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "other", "newer"),
+    [
+        (
+            "flight to Oslo",
+            "My flight to Oslo is at 9.",
+            "flight from Oslo",
+            "They moved it, the flight from Oslo is at 11 now.",
+        ),
+        ("budget", "The budget of the team is 900.", "travel budget", "Finance cut it, the travel budget is 300 now."),
+        (
+            "rent of the shop",
+            "The rent is 900.",
+            "rent of the studio",
+            "New contract, the rent of the studio is 700 now.",
+        ),
+        ("lead of Alpha", "Ann leads project Alpha.", "tester of Alpha", "Ben left, Cleo tests project Alpha now."),
+        (
+            "deadline of Alpha",
+            "Alpha is due on Friday.",
+            "kickoff of Alpha",
+            "Ann is ill, the kickoff of Alpha moved to Monday.",
+        ),
+        ("mum's flat", "Mum lives in Leeds.", "mum's job", "Mum retired from the bank, she works at the library now."),
+        ("server 1", "Server 1 has 16 GB.", "server 2", "We ordered memory, server 2 has 64 GB now."),
+        ("Emmas Instrument", "Emma spielt Geige.", "Emmas Sport", "Emma hat gewechselt, sie macht jetzt Judo."),
+        ("上海办公室", "上海办公室在静安。", "上海仓库", "搬家了，上海仓库现在在嘉定。"),
+    ],
+)
+def test_a_wrong_number_replaces_nothing_under_another_label(key: str, older: str, other: str, newer: str) -> None:
+    assert judge(Told(key, older, older), Told(other, newer, newer), named=True) is not Verdict.REPLACES
