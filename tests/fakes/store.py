@@ -7,6 +7,7 @@ Rules
 """
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -407,7 +408,7 @@ def _turns(connection: Connection) -> list[StoredTurn]:
 def _turn(row: row_mapping.Row) -> StoredTurn:
     return StoredTurn(
         id=row["id"],
-        incoming=row_mapping.claim(row, "").incoming,
+        incoming=row_mapping.incoming(row, json.loads(row["payload"])),
         message=row["question"] or 0,
         state=row["state"],
         epoch=row["epoch"],
