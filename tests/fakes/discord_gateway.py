@@ -71,6 +71,7 @@ class FakeDiscord:
         self.identified = 0
         self.resumed = 0
         self.address = ""
+        self.node_url = ""  # Where READY says that its session is resumed; "" for the address of new ones
         # Errors of clients that divide its connections among them, which Discord would refuse.
         self.shard_violations: list[str] = []
         self._identified_at: dict[int, float] = {}
@@ -402,7 +403,7 @@ class FakeDiscord:
             "v": 10,
             "user": user(BOT),
             "session_id": name,
-            "resume_gateway_url": self.gateway_url,
+            "resume_gateway_url": self.node_url or self.gateway_url,
             "guilds": [{"id": guild, "unavailable": True} for guild in guilds],
             "application": {"id": BOT, "flags": 0},
             "shard": [number, count],

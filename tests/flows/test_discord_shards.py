@@ -106,6 +106,21 @@ async def test_who_goes_on_for_a_process_that_was_killed_right_after_ready_needs
         assert (bot.discord.identified, bot.discord.resumed) == (4, 2)
 
 
+async def test_a_session_goes_on_where_new_ones_begin_if_its_node_is_gone() -> None:
+    store = await open_new("sqlite://")
+    async with running_discord(FastClock()) as fake:
+        host = sharing(Replicas(store.shard_leases, store.shared_rates, "this", fake.world.clock))
+        fake.node_url = "ws://127.0.0.1:1"  # Nothing listens there
+        async with idle(fake, host):
+            await until_written(store, "session-1")
+        async with idle(fake, host):
+            await fake.until(lambda: fake.resumed)
+            await fake.write(ANN, "hello?")
+            await fake.until(lambda: host.taken)
+        assert fake.identified == 1
+    await store.close()
+
+
 async def test_who_goes_on_with_a_session_refuses_nobody_before_its_servers_are_loaded() -> None:
     store = await open_new("sqlite://")
     async with running_discord(FastClock()) as fake:

@@ -87,6 +87,7 @@ class ShardRunner:
         self._is_taken_over = self._session is not None
         self._has_started = False
         self._is_up = False
+        self._is_node_down = False  # The node of the gateway that holds the session could not be reached just now
         self._filling: asyncio.Task[None] | None = None
         self._is_listed = False
         self._is_behind = session.behind
@@ -200,6 +201,8 @@ class ShardRunner:
                     raise discord.PrivilegedIntentsRequired(self.shard.number) from None
                 raise
             except _UNREACHABLE as error:
+                # A session's node may be gone for good: every second attempt is made where new sessions begin.
+                self._is_node_down = not (self._is_up or self._is_node_down)
                 self._session = self._position()
                 self.down()
                 pause = backoff.failed()
@@ -216,7 +219,7 @@ class ShardRunner:
                 await asyncio.wait({self._fill()}, timeout=FILL_S)
             await ShardSocket.from_client(
                 self.client,
-                gateway=yarl.URL(session.resume_url),
+                gateway=None if self._is_node_down else yarl.URL(session.resume_url),
                 shard_id=number,
                 session=session.session,
                 sequence=session.sequence,
@@ -224,7 +227,7 @@ class ShardRunner:
             )
             if self._is_behind and self._catching_up is None:
                 self._catching_up = asyncio.create_task(self._catch_up())
-        self._is_up = True
+        self._is_up, self._is_node_down = True, False
         socket = self.socket
         assert socket is not None  # noqa: S101 -- set by ShardSocket itself
         while True:
