@@ -452,11 +452,14 @@ class SlackSurface:
         """Show the look in a message whose stream has ended; a stream of an earlier process is ended first."""
         if not (look.text.strip() or look.note):
             return  # a page that has only steps keeps what it shows
+        # A page that an earlier process began may be a stream that never got its key, and without one the next reply
+        # would take it for its own. The number does not matter: pages that are known are not searched for.
+        key = self._keys.get(ts, PageKey(look.turn, 0))
         try:
-            await self._messages.edit(ts, look, self._keys.get(ts))
+            await self._messages.edit(ts, look, key)
         except message_pages.StillStreaming:
             await self._streams.drop(ts)
-            await self._messages.edit(ts, look, self._keys.get(ts))
+            await self._messages.edit(ts, look, key)
         self._keys[ts] = None
 
     async def _stop_turn(self) -> None:

@@ -1,5 +1,6 @@
 """Slack's surfaces: what each answer of the Web API means for a page."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -28,6 +29,7 @@ from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.feature_support import REFUSED_EVERYWHERE_S
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.reply_to import ReplyTo, decode_reply_to
+from bot.platforms.slack.settings import SlackSettings, Streaming
 from bot.platforms.slack.surface import LIMITS, MAX_HOLD_S, PRIVATE_LIMITS, PrivateSurface, SlackSurface, SurfaceParts
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
@@ -135,6 +137,22 @@ async def test_a_page_is_found_by_its_key_alone_whoever_posted_it(
     other = of_workspace(SurfaceParts(api, ME, slack.clock), to, sessions)
     assert await other.find(KEY) == page
     assert await other.find(PageKey(8, 0)) is None
+
+
+async def test_a_stream_that_another_process_finished_is_not_taken_for_a_page_of_the_next_reply(
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: AgentSessions
+) -> None:
+    workspace = SurfaceParts(api, ME, slack.clock, SlackSettings(stream=Streaming.EVERYWHERE))
+    began, finished, next_one = (of_workspace(workspace, to, sessions) for _ in range(3))
+    page = await began.post(KEY, PageContent("Hel", turn=7))  # its process dies
+    whole = PageContent("Hello.", turn=7, final=True, last=True)
+    with suppress(PageQueued):  # its stream has to be ended first
+        await finished.edit(page, whole)
+    await slack.clock.sleep(2)
+    await finished.edit(page, whole)
+    assert await next_one.find(PageKey(8, 0)) is None
+    (answer,) = slack.state.answers(GENERAL)
+    assert (answer.text, slack.state.streams.streams(answer)) == ("Hello.", False)
 
 
 async def test_where_the_bot_may_not_look_it_finds_nothing(slack: FakeSlack, surface: SlackSurface) -> None:
