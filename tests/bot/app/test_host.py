@@ -107,7 +107,7 @@ async def test_a_failing_platform_does_not_affect_the_other() -> None:
     assert service.surface.shown == ["Hello."]
     assert not serving.done()
     serving.cancel()
-    await asyncio.wait({serving}, timeout=5)
+    await asyncio.wait({serving}, timeout=PATIENCE_S)
     assert serving.cancelled()
     assert good.ended.is_set()
 
@@ -128,7 +128,7 @@ async def test_an_unreachable_platform_is_retried_without_limit_while_the_other_
     assert pauses[:4] == [2.0, 30.0, 8.0, 16.0]
     assert max(pauses) == pauses[-1] == 120.0
     serving.cancel()
-    await asyncio.wait({serving}, timeout=5)
+    await asyncio.wait({serving}, timeout=PATIENCE_S)
 
 
 async def test_the_only_platform_is_retried_without_limit() -> None:
@@ -143,7 +143,7 @@ async def test_the_only_platform_is_retried_without_limit() -> None:
     assert not serving.done()
     assert not connections.away()
     serving.cancel()
-    await asyncio.wait({serving}, timeout=5)
+    await asyncio.wait({serving}, timeout=PATIENCE_S)
 
 
 async def test_operators_see_why_a_platform_is_not_connected_until_it_is() -> None:
@@ -160,7 +160,7 @@ async def test_operators_see_why_a_platform_is_not_connected_until_it_is() -> No
         await bad.served.wait()
     assert connections.troubles == {}
     serving.cancel()
-    await asyncio.wait({serving}, timeout=5)
+    await asyncio.wait({serving}, timeout=PATIENCE_S)
 
 
 async def test_when_no_platform_is_left_the_first_failure_is_raised() -> None:

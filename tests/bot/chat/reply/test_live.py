@@ -556,7 +556,7 @@ async def test_a_cancelled_turn_lets_the_write_return_first_and_stores_its_page(
     await stage.clock.sleep(1)
     assert stage.surface.frames == []
     running.cancel()
-    await asyncio.wait({running}, timeout=5)
+    await asyncio.wait({running}, timeout=PATIENCE_S)
     assert running.cancelled()
     assert len(stage.surface.frames) == 1
     assert stage.stored == [("page-7-0",)]
@@ -576,7 +576,7 @@ async def test_even_cancelled_twice_it_waits_for_the_write() -> None:
     running.cancel()
     await stage.clock.sleep(0.5)
     running.cancel()
-    await asyncio.wait({running}, timeout=5)
+    await asyncio.wait({running}, timeout=PATIENCE_S)
     assert running.cancelled()
     assert stage.stored == [("page-7-0",)]
 
@@ -593,7 +593,7 @@ async def test_a_turn_that_is_cancelled_between_writes_ends_at_once() -> None:
     running = asyncio.create_task(turn())
     await stage.clock.sleep(20)
     running.cancel()
-    await asyncio.wait({running}, timeout=5)
+    await asyncio.wait({running}, timeout=PATIENCE_S)
     assert running.cancelled()
     assert stage.clock.monotonic() == 20
 

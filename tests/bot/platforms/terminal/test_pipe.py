@@ -128,7 +128,7 @@ sys.exit(code)
         assert process.stderr
         process.stdin.write("remember that 船 is blue\n/quit\n".encode())
         process.stdin.flush()
-        assert process.wait(30) == 0, process.stderr.read()
+        assert process.wait(PATIENCE_S) == 0, process.stderr.read()
         assert process.stdout.read().decode() == "I will remember that 船 is blue.\n\n"
 
 
