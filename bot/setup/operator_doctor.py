@@ -227,7 +227,7 @@ async def _web(settings: Settings) -> list[Finding]:
         tools = web_tools(settings.web, settings.tools.timeout_s, CLOCK)
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="the bot cannot read web pages", remedy=str(error))]
-    networks = str(settings.web.networks) if tools else ""
+    networks = str(settings.web.networks) if tools and settings.web.reads_pages else ""
     return [
         *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if settings.web.reads_pages else []),
         *([finding(Level.NOTE, what=setup_texts.NETWORKS_OPEN.format(networks=networks))] if networks else []),

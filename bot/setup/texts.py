@@ -64,12 +64,13 @@ RESTORED = "{where} now contains the backup. Start the bot again."
 FORGOTTEN_AGAIN = "Messages that were forgotten after the backup were removed again: {messages}."
 FORGOTTEN_UNKNOWN = (
     "This database has no record of what was forgotten after the backup, so that data was restored. Erase it again. "
-    "API tokens that were revoked after the backup are valid again: revoke them again (`cogency token list`)."
+    "API tokens that were revoked after the backup are valid again. To find them, run `cogency token list`. To revoke "
+    "one, run `cogency token revoke NAME`."
 )
 FORGOTTEN_IN_LOG = (
     "This database has no record of what was forgotten after the backup. The bot erases it again at its next start, "
-    "according to COGENCY_FORGETTING_LOG. API tokens that were revoked after the backup are valid again: revoke them "
-    "again (`cogency token list`)."
+    "according to COGENCY_FORGETTING_LOG. API tokens that were revoked after the backup are valid again. To find them, "
+    "run `cogency token list`. To revoke one, run `cogency token revoke NAME`."
 )
 FORGET_AGAIN_SAYS = (
     "Run this command after you restore the database to an earlier point in time and before you start the bot. You can "
@@ -190,7 +191,8 @@ COPY_SAYS = (
 )
 SETTINGS_FROM = (
     "Settings come from the environment and from one file: the file given with --config. Without --config, it is .env "
-    "in the current folder or, if there is none, .env in your configuration folder (~/.config/cogency on Linux). "
+    "in the current folder. If that file does not exist or sets none of these settings, it is .env in your "
+    "configuration folder (~/.config/cogency on Linux), if there is one. "
     "`cogency settings` lists all settings."
 )
 COMPLETION_SAYS = (
@@ -250,7 +252,7 @@ SANDBOX_REMEDY = (
 WEB_READ = "the bot can read web pages when someone asks"
 SEARCH_WORKS = "{name} returned {results} in {seconds:.1f} s"
 SEARCH_FAILS = "{name} does not answer searches right now"
-NETWORKS_OPEN = "anyone who can use the bot can ask it to read addresses in these private networks: {networks}"
+NETWORKS_OPEN = "anyone who can use the bot can ask it to read these private addresses: {networks}"
 HOOKS_LOADED = "the bot calls {names}"
 ANSWERS_HELD = "answers appear once they are complete, because hold_answers is True in the hooks"
 TOOLS_ASKED_FIRST = "approval from the person who asked is needed for {names}"
@@ -290,7 +292,7 @@ FETCH_AGAIN = "Run `cogency doctor` again. If this happens again, check whether 
 EVERYBODY = "everyone on this machine"
 WHOM_A_LIST_LETS = "users on the folder's access list"
 THE_GROUP = "the group {name}"
-HOLDS_KEYS = "which contains your API keys"
+HOLDS_KEYS = "which can contain API keys"
 HOLDS_SETTING = "which contains the secret for {setting}"
 HOLDS_SERVER_KEYS = "which contains secrets for tool servers"
 HOLDS_WORDS = "which contains people's messages"

@@ -199,12 +199,12 @@ def quieten() -> None:
 async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Await `work`; if the caller is cancelled meanwhile, let it end first."""
     task = asyncio.create_task(work)
+    # Retrieved, so that asyncio does not log an error for which no caller waits any more: it may be cancelled twice.
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
-        if not task.cancelled():
-            task.exception()  # retrieved, so that asyncio does not log it: no caller waits any more
         raise
 
 
