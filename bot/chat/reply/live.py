@@ -149,6 +149,7 @@ class LiveReply:
         self._stopping = False
         self._writing = False
         self._just_posted: reply_surface.PageRef | None = None
+        self._unsure: reply_surface.PageKey | None = None
         self._button_tries = 0
         self._buttons_until = float("inf")
 
@@ -171,6 +172,11 @@ class LiveReply:
     def stray_page(self) -> reply_surface.PageRef | None:
         """After the end: a page that was posted but could not be stored."""
         return self._just_posted
+
+    @property
+    def unsure_page(self) -> reply_surface.PageKey | None:
+        """After the end: the key of a page that may have been posted, although the platform's answer did not arrive."""
+        return self._unsure
 
     async def __aenter__(self) -> Self:
         self._writer = asyncio.create_task(self._write_until_finished())
@@ -375,6 +381,7 @@ class LiveReply:
             case FindPage(key):
                 page = await self._surface.find(key)
                 self._reconciler.report_search(page)
+                self._unsure = None
                 if page is not None:
                     await self._store_pages()
             case PostPage(key, frame):
@@ -384,6 +391,7 @@ class LiveReply:
                     self._reconciler.report_search(found.page)
                 except reply_surface.PageUnsent:
                     self._reconciler.unsent()
+                    self._unsure = key
                     raise
                 else:
                     self._reconciler.posted(write, page)

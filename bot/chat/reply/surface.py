@@ -1,7 +1,7 @@
 """The surface of a reply: the few calls that every platform supports, and how they can fail."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol, runtime_checkable
@@ -371,6 +371,15 @@ class PresentationSurface(Surface, Protocol):
         `text`: the same in Markdown, which is shown instead where the platform does not take its form, and where a
         notification or a screen reader has only text. `again`: it may have been shown, so look for it first.
         """
+        ...
+
+
+@runtime_checkable
+class SearchableSurface(Surface, Protocol):
+    """A surface whose platform can be searched for all pages with a key."""
+
+    async def find_surplus(self, key: PageKey, pages: Collection[PageRef]) -> PageRef | None:
+        """Return a page with this key that is not one of these; None if there is none. Raises SurfaceError."""
         ...
 
 

@@ -47,6 +47,7 @@ from bot.chat.reply.surface import (
     PageUnsent,
     PresentationSurface,
     ReplyEnd,
+    SearchableSurface,
     Surface,
     SurfaceError,
 )
@@ -312,8 +313,8 @@ class Answering:
                     await surface.send_ephemeral(reply_texts.REPLY_DELETED)
             ended = _closing(ended, outcome=Outcome.STOPPED, reply="", pages=())
         except (LeaseLost, asyncio.CancelledError) as error:
-            if live.stray_page is not None and (running.lost or isinstance(error, LeaseLost)):
-                await self._delete_stray(live.stray_page, surface, running)
+            if running.lost or isinstance(error, LeaseLost):
+                await self._delete_stray(live, surface, running)
             raise
         await self._store(running, ended, surface)
         return ended.closing
@@ -432,15 +433,22 @@ class Answering:
         nothing: dict[str, Any] = {"reply": "", "pages": (), "files": (), "summary": None, "presentation": None}
         return _closing(ended, **nothing, learn_at=None, excluded_from_learning=True)
 
-    async def _delete_stray(self, page: PageRef, surface: Surface, running: RunningTurn) -> None:
+    async def _delete_stray(self, live: LiveReply, surface: Surface, running: RunningTurn) -> None:
         """Delete a page that was posted just as the turn was lost, unless it became part of the reply."""
+        stray, unsure = live.stray_page, live.unsure_page
+        if stray is None and (unsure is None or not isinstance(surface, SearchableSurface)):
+            return
         turn, until = running.claim.turn, self.clock.monotonic() + STRAY_S
         with suppress(StoreError, SurfaceError):
             while (pages := await self.ledger.pages(turn)) is None and self.clock.monotonic() < until:
                 await self.clock.sleep(running.lease.pause_s)
-            if pages is not None and page.id not in pages:
+            if pages is None:
+                return
+            if stray is None and unsure is not None and isinstance(surface, SearchableSurface):
+                stray = await surface.find_surplus(unsure, [PageRef(page) for page in pages])
+            if stray is not None and stray.id not in pages:
                 log.info("turn %d: deleting a surplus page", turn)
-                await surface.delete(page)
+                await surface.delete(stray)
 
     async def _generate(
         self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]

@@ -1,7 +1,7 @@
 """One reply in a channel, a thread or a DM of Slack: `bot.chat.reply.surface.Surface`."""
 
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -209,6 +209,12 @@ class SlackSurface:
             return None
         self._keys.setdefault(found[0], key)
         return self._page(found[0])
+
+    async def find_surplus(self, key: PageKey, pages: Collection[PageRef]) -> PageRef | None:
+        with message_pages.page_errors():
+            ours = await self._posted()
+        found = [self._page(api.text(message, "ts")) for message in ours if _key(message) == str(key)]
+        return next((page for page in found if page not in pages), None)
 
     async def _posted(self) -> list[JsonObject]:
         """Return the bot's messages there since the question; [] where it may not read. Raises SlackError."""

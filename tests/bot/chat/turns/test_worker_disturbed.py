@@ -1,6 +1,7 @@
 """Turns that are stopped, taken back, asked twice or claimed again at the worst moments."""
 
 import asyncio
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
 from agent.turn_records import Claim, Claiming, Closing
-from bot.chat.reply.surface import Limits, PageContent, PageKey, PageRef, PageRefused, ReplyEnd
+from bot.chat.reply.surface import Limits, PageContent, PageKey, PageRef, PageRefused, PageUnsent, ReplyEnd
 from bot.chat.turns.worker import TurnWorkerLimits
 from tests.bot.chat.turns.test_worker import World
 from tests.fakes.clock import FakeClock
@@ -115,11 +116,12 @@ async def test_a_lease_that_is_renewed_just_as_its_turn_ends_does_not_lose_the_t
 
 
 class SlowSurface(FakeSurface):
-    """The first post takes until `arrives`, and no page can be found by its key."""
+    """The first post takes until `arrives`, its answer may be lost, and no page can be found by its key alone."""
 
-    def __init__(self, clock: FakeClock) -> None:
+    def __init__(self, clock: FakeClock, *, answer_lost: bool) -> None:
         super().__init__(clock)
         self.arrives = asyncio.Event()
+        self.answer_lost = answer_lost
         self.posts = 0
 
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
@@ -130,11 +132,21 @@ class SlowSurface(FakeSurface):
         number = self.posts
         if number == 1:
             await self.arrives.wait()
-        return await super().post(PageKey(key.turn, number), look)
+        page = await super().post(PageKey(key.turn, number), look)
+        if number == 1 and self.answer_lost:
+            raise PageUnsent("the answer was lost")
+        return page
+
+    async def find_surplus(self, key: PageKey, pages: Collection[PageRef]) -> PageRef | None:
+        assert key == PageKey(1, 0)
+        return next((PageRef(page) for page in self.wall if PageRef(page) not in pages), None)
 
 
+@pytest.mark.parametrize("answer_lost", [False, True])
 @pytest.mark.parametrize("still_running", [False, True])
-async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_in_the_end(still_running: bool) -> None:
+async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_in_the_end(
+    still_running: bool, answer_lost: bool
+) -> None:
     clock = FakeClock(auto=False)
     goes_on = asyncio.Event()
     store = store_in_memory(StoppedLedger)
@@ -142,7 +154,7 @@ async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_i
     assert isinstance(ledger, StoppedLedger)
     hangs = Until(asyncio.Event().wait)
     world = World([["Hel", hangs], ["Hel", Until(goes_on.wait), "lo."]], store=store, clock=clock)
-    surface = world.surfaces["thread"] = SlowSurface(clock)
+    surface = world.surfaces["thread"] = SlowSurface(clock, answer_lost=answer_lost)
     asleep = TurnWorkerLimits(
         sweep_s=PATIENCE_S
     )  # otherwise it might find its own turn first, and wait for its own post

@@ -155,6 +155,20 @@ async def test_a_stream_that_another_process_finished_is_not_taken_for_a_page_of
     assert (answer.text, slack.state.streams.streams(answer)) == ("Hello.", False)
 
 
+async def test_a_second_page_with_the_same_key_is_found_beside_the_one_that_is_known(
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: AgentSessions
+) -> None:
+    processes = [of_workspace(SurfaceParts(api, ME, slack.clock), to, sessions) for _ in range(3)]
+    other_key = PageKey(8, 0)
+    kept, surplus, other = [
+        await surface.post(key, PageContent("Hel"))
+        for surface, key in zip(processes, (KEY, KEY, other_key), strict=True)
+    ]
+    assert await processes[0].find_surplus(KEY, [kept]) == surplus
+    assert await processes[0].find_surplus(KEY, [kept, surplus]) is None
+    assert await processes[0].find_surplus(other_key, [other]) is None
+
+
 async def test_where_the_bot_may_not_look_it_finds_nothing(slack: FakeSlack, surface: SlackSurface) -> None:
     await surface.post(KEY, PageContent("Hello.", final=True))
     slack.faults["conversations.replies"].append(Fault(error="missing_scope"))
