@@ -102,12 +102,21 @@ def channel_of(owner: str) -> str:
 
 async def carry_over(preferences: Preferences, source: str, channel: str, new: str) -> None:
     """Let what the managers of this source chose for a channel hold under its new id, but for what they chose there
-    since, and without sharing what is said: other people may read there now. Raises StoreError.
+    since. Other people may read there now: words are not shared, and do not leave in webhooks. Raises StoreError.
     """
-    for name, value in (await preferences.all_of(place_owner(channel))).items():
-        of_another = ":" in name and not name.endswith(f" {source}")
-        if name != SHARING and not of_another:
-            await preferences.swap(place_owner(new), name, None, value)
+    chosen = await preferences.all_of(place_owner(channel))
+    for name in sorted(chosen, key=lambda name: ":" not in name):  # what earlier versions stored for all comes last
+        if name == SHARING or (":" in name and not name.endswith(f" {source}")):
+            continue
+        is_rules = name in {PLACE, name_at(source)}
+        value = _without_webhooks(chosen[name]) if is_rules else chosen[name]
+        await preferences.swap(place_owner(new), name_at(source) if is_rules else name, None, value)
+
+
+def _without_webhooks(stored: str) -> str:
+    _, end, history = stored.partition("\n")
+    rules = {name: value for name, value in PlaceRules.read(stored).chosen.items() if name != WEBHOOKS}
+    return json.dumps(rules, ensure_ascii=False) + end + history
 
 
 async def rules_at(preferences: Preferences, source: str, channel: str) -> PlaceRules:
