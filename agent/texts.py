@@ -450,6 +450,7 @@ POSTGRESQL_FAULTS = {
     "53100": "The disk of {where} is full. Free up some space there.",
     "53200": "{where} is out of memory. Give the server more memory.",
     "53300": "{where} has no free connection. Raise its max_connections, or run fewer processes.",
+    "55000": "{where} is not ready for this operation. Try again.",
     "55P03": POSTGRESQL_MEETING,
     "57014": "{where} canceled an operation because it took too long. Try again.",
     "57P": POSTGRESQL_AWAY,

@@ -18,7 +18,6 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from agent.errors import StoreError, StoreUnavailable
 from agent.ports.forgetting import Forgetting
 from agent.ports.recent_writes import LostWrites
 from store import timelines
@@ -133,14 +132,12 @@ class SqlRecentWrites(SqlStore):
     async def is_settled(self) -> bool:
         if self.memory is None or not self._has_timelines:
             return True
-        self.memory.asks_for_settled = True
         try:
             settled = await self.database.read(timelines.is_settled)
-        except StoreUnavailable:
-            raise
-        except StoreError:  # a server that is PostgreSQL only in its language: what is lost is found by its rows alone
+        except timelines.NoTimelines:  # what is lost is found by its rows alone
             self.memory.asks_for_settled = self._has_timelines = False
             return True
+        self.memory.asks_for_settled = True
         return await self.settle(None, waits=False) if settled is None else settled
 
     async def settle(self, others: int | None, *, waits: bool) -> bool:

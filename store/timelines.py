@@ -12,6 +12,7 @@ import json
 from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
 from store.databases.database import in_order
 from store.schema import meta
@@ -28,12 +29,23 @@ IS_SETTLED: Final = (
     f"NOT EXISTS (SELECT 1 FROM meta WHERE name = '{SETTLED}' AND value <> convert_to({_CURRENT}, 'UTF8'))"  # noqa: S608 -- of constants
 )
 _READ: Final = sa.text(f"SELECT {_CURRENT} AS now, (SELECT value FROM meta WHERE name = '{SETTLED}') AS settled")  # noqa: S608 -- of constants
+# Insufficient privilege, undefined function, feature not supported.
+_NOT_REPORTED: Final = frozenset({"42501", "42883", "0A000"})
 _NOTED: Final = sa.select(meta.c.value).where(meta.c.name == REPAIRED)
 
 
+class NoTimelines(Exception):
+    """The server does not report its timeline, or not to this user."""
+
+
 def is_settled(connection: sa.Connection) -> bool | None:
-    """Whether the current timeline is settled; None if no process has ever asked."""
-    row = connection.execute(_READ).one()
+    """Whether the current timeline is settled; None if no process has ever asked. Raises NoTimelines."""
+    try:
+        row = connection.execute(_READ).one()
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) in _NOT_REPORTED:
+            raise NoTimelines from None
+        raise
     return None if row.settled is None else bytes(row.settled) == row.now.encode()
 
 

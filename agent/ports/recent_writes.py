@@ -29,7 +29,7 @@ class RecentWrites(Protocol):
     """
 
     async def is_settled(self) -> bool:
-        """Whether the database's timeline is settled. From the first call on, turns are claimed only if it is."""
+        """Whether the database's timeline is settled. Once that is known, turns are claimed only if it is."""
         ...
 
     async def settle(self, others: int | None, *, waits: bool) -> bool:

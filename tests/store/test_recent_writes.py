@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.errors import LeaseLost
+from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.memory.forgetting_plans import Everything, OneReply
@@ -144,6 +144,50 @@ async def test_what_was_forgotten_before_the_failover_is_forgotten_again(postgre
         await store.recent_writes.repair(forgotten)
         assert await store.forgetting.text("test", "channel", message.message_id) is None
         assert await store.recent_writes.lost() is None
+
+
+NO_RIGHT = "REVOKE EXECUTE ON FUNCTION pg_walfile_name(pg_lsn) FROM PUBLIC"
+NO_FUNCTION = "ALTER FUNCTION pg_walfile_name(pg_lsn) RENAME TO walfile_name"
+_FAILING = "CREATE FUNCTION pg_catalog.pg_walfile_name(pg_lsn) RETURNS text LANGUAGE plpgsql AS "
+
+
+def failing(code: str) -> str:
+    return f"{_FAILING} $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '{code}'; END $$"
+
+
+async def change_server(postgres: PostgresServer, url: str, *statements: str) -> None:
+    database = url.partition("?")[0].rpartition("/")[2]
+    await postgres.execute("SET allow_system_table_mods = on", *statements, database=database, user="postgres")
+
+
+@pytest.mark.parametrize(
+    ("had_timelines", "statements"),
+    [(False, [NO_RIGHT]), (True, [NO_RIGHT]), (False, [NO_FUNCTION]), (False, [NO_FUNCTION, failing("0A000")])],
+)
+async def test_turns_are_claimed_although_the_server_does_not_report_its_timeline(
+    postgres: PostgresServer, had_timelines: bool, statements: list[str]
+) -> None:
+    async with postgres.migrated() as url, opened(url) as store:
+        if had_timelines:
+            assert await store.recent_writes.is_settled()
+        await change_server(postgres, url, *statements)
+        await store.ledger.accept(said("Which boat?"))
+        assert await store.recent_writes.is_settled()
+        await claimed(store)
+
+
+@pytest.mark.parametrize("code", ["55000", "XX000", "58030"])
+async def test_a_timeline_that_cannot_be_read_for_once_is_read_again(postgres: PostgresServer, code: str) -> None:
+    async with postgres.migrated() as url, opened(url) as store:
+        await change_server(postgres, url, NO_FUNCTION, failing(code))
+        with pytest.raises(StoreError):
+            await store.recent_writes.is_settled()
+        as_before = "ALTER FUNCTION walfile_name(pg_lsn) RENAME TO pg_walfile_name"
+        await change_server(postgres, url, "DROP FUNCTION pg_catalog.pg_walfile_name(pg_lsn)", as_before)
+        assert await store.recent_writes.is_settled()
+        await postgres.keep_replica(url)
+        await postgres.fail_over(url)
+        assert not await store.recent_writes.is_settled()
 
 
 async def test_a_file_has_no_failover_and_nothing_is_kept_of_it(store: Store) -> None:

@@ -109,6 +109,7 @@ class ServerError(Exception):
         ("53100", "The disk of the database is full. Free up some space there."),
         ("53200", "is out of memory"),
         ("53300", "has no free connection"),
+        ("55000", "is not ready for this operation. Try again."),
         ("55P03", "is busy with another operation"),
         ("57014", "took too long"),
         ("57P01", "could not be reached"),
