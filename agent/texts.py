@@ -27,7 +27,7 @@ MAY_BE_CUT = (
 CONTEXT_REDUCED = (
     "*The model's context window is full, so this answer does not use the older half of this conversation.*",
     "*The model's context window is full, so this answer does not use the earlier messages of this conversation.*",
-    "*The model's context window is full, so this answer uses only the last messages, without tools or memory.*",
+    "*The model's context window is full, so this answer uses only the most recent messages, without tools or memory.*",
     "*The model's context window is full, so this answer uses only this question, without tools or memory.*",
 )
 PICTURES_REFUSED = "*The model does not accept pictures, so this answer does not use them.*"

@@ -257,8 +257,9 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"the first {mb(file_reading.WHOLE_BYTES)}",
         f"the first {file_reader.MAX_CHARS:,} characters",
         f"the first {RESULT_CHARS:,} characters of what the tool returns",
-        f"longer than {words(attached_files.LONG_LINES)} lines",
-        f"longer than {words(attached_files.MAX_PAGES)} pages",
+        f"more than {words(attached_files.LONG_LINES)} lines",
+        f"more than {words(attached_files.LONG_LINES)} rows",
+        f"more than {words(attached_files.MAX_PAGES)} messages",
         f"up to {words(presentations.MAX_QUESTIONS)} buttons",
     ),
     "schedules": (
@@ -340,7 +341,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"within {words(posting.WAIT_S)} seconds",
         f"the last {api_wire.MAX_EARLIER} of them",
         (
-            f"A body can be up to {mb(http_routes.BODY_BYTES)} long and contain up to "
+            f"a body can be up to {mb(http_routes.BODY_BYTES)} long and contain up to "
             f"{http_routes.MAX_BRACKETS:,} `{{` and `[` characters"
         ),
         f"up to {api_wire.MAX_PAIRS} pairs",
@@ -435,7 +436,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         ),
         stated(doctor.COMPILE_S, 1_800, "up to half an hour the first time"),
         f"more than {words(SKEW.seconds)} seconds",
-        f"More than {words(minutes(MAX_SKEW))} minutes are a problem",
+        f"more than {words(minutes(MAX_SKEW))} minutes is a problem",
         f"With {discord_checks.NEAR_REVIEW:,} users or more",
         f"With {discord_checks.REVIEWED_FROM:,} or more",
     ),

@@ -35,9 +35,9 @@ YOUR_TOKENS = "Your API tokens:"
 CREATE_IN_DM = "Only you should see your tokens. To create one, write to me in a direct message."
 SCOPES_NOT_ALLOWED = "On this bot, your tokens can have these scopes: {scopes}."
 TOKEN_CREATED = (
-    "Your new token **{name}**. I will show it only once, so copy it now:\n\n`{secret}`\n\nPrograms with this token "
-    "can ask me as you, and read what I could show you in a direct message. It {ends}. To revoke it, use `/tokens "
-    "revoke {name}`."
+    "Here is your new token, **{name}**. I will show it only once, so copy it now:\n\n`{secret}`\n\nPrograms with "
+    "this token can ask me as you, and read what I could show you in a direct message. It {ends}. To revoke it, use "
+    "`/tokens revoke {name}`."
 )
 SIGN_IN_CODE = (
     "Your code is **{code}**. It is valid once, for {minutes} minutes. Enter it only on my sign-in page, and only if "
@@ -106,7 +106,10 @@ NOT_CONNECTED = (
 )
 NOT_CONNECTED_TO_POST = "The bot is not connected to {platform} right now. Try again in a minute."
 NOT_POSTED = "The bot cannot post there: {why}"
-POST_NO_CHANNEL = "Only a service's token for one channel can post."
+POST_NO_CHANNEL = (
+    "This token is not for a single channel, so it cannot post. Ask an operator for a service's token with a channel "
+    "as its place."
+)
 POST_KEY = "The Idempotency-Key header can appear only once, with up to {limit} printable characters."
 POST_FIELD = "{name} is not supported. A post has the fields text and channel."
 POST_NO_SUCH_CHANNEL = "channel must be the ID, the link, or the name of a channel."

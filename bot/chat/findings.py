@@ -29,9 +29,9 @@ class Level(StrEnum):
     NOTE = "note"
     """Nothing is wrong; for information."""
     WARNING = "warning"
-    """Something will not work, or could not be determined; the rest works."""
+    """Something else will not work, or could not be determined."""
     PROBLEM = "problem"
-    """The bot does not run, or no one can talk to it."""
+    """The bot does not run, cannot answer, or lacks something important; doctor then ends with exit code 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,9 @@ NOT_REMOVING = (
     "Only the person who added this document, a manager of the channel where it was added, or an operator can "
     "remove it."
 )
-DOCUMENT_REMOVED = "Removed: {name}. I no longer know it, and its content is erased."
+DOCUMENT_REMOVED = "Removed: {name}. I no longer use it, and its content is erased."
 DOCUMENT_REMOVED_LATER = (
-    "Removed: {name}. I no longer know it. The rest of its content is erased when the database is idle."
+    "Removed: {name}. I no longer use it. The rest of its content is erased when the database is idle."
 )
 BEGINS_SO = "It begins with:"
 NOT_LEARNING = (

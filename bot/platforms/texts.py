@@ -476,8 +476,8 @@ PLAY_DIRECT = "**Only {person}** can read this. The bot never shows it to {other
 # After a button below a reply
 
 NOTED = "Thank you. To change your rating, press the other button."
-NO_SUCH_REPLY = "I no longer know this reply."
-ONLY_THIS_PAGE = "Forgotten. I can only remove this page of the answer. Please dismiss the other pages yourself."
+NO_SUCH_REPLY = "I no longer have a record of this reply, so I cannot do that."
+ONLY_THIS_PAGE = "Forgotten. I can only remove this message of the answer. Please dismiss the other messages yourself."
 ASKED_ALREADY = "You already asked me this. The answer is below or on its way."
 
 
@@ -738,7 +738,8 @@ SCOPES_LACKING = (
 )
 SLACK_WHOLE_ORGANIZATION = (
     "{setting} belongs to an app that is installed in a whole organization, so it gives access to all of its "
-    "workspaces. Install the app in each workspace separately, and use the token from there."
+    "workspaces. Install the app in a single workspace, and set {setting} to that workspace's bot token. To serve "
+    "several workspaces, see “Several workspaces” in docs/slack.md."
 )
 SLACK_APP_NOT_SERVED = (
     "a request for the app %s was not accepted. Add its app_id to the COGENCY_SLACK_APPS file, or end the app's "

@@ -137,8 +137,8 @@ def parser() -> argparse.ArgumentParser:
     _add_feedback(_Commands(commands.group("feedback", "export feedback that people shared, and count ratings")))
     _add_webhooks(_Commands(commands.group("webhooks", "list failed events of outgoing webhooks, and send them again")))
     _add_hooks(_Commands(commands.group("hooks", "add, list, test, and rotate incoming webhooks")))
-    _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
-    _add_invite(_Commands(commands.group("discord", "set up the Discord application")))
+    _add_manifest(_Commands(commands.group("slack", "print the manifest of the Slack app")))
+    _add_invite(_Commands(commands.group("discord", "print links that add the bot to a Discord server or account")))
     return root
 
 
@@ -616,7 +616,7 @@ def _add_webhooks(commands: _Commands) -> None:
     )
     failed.add_argument("--json", dest="as_json", action="store_true", help="print JSON, one object per line")
     retry = commands.add(
-        Subcommand.WEBHOOKS_RETRY, "deliver failed events again, and enable the webhook", setup_texts.WORKS_BESIDE
+        Subcommand.WEBHOOKS_RETRY, "send failed events again, and enable the webhook", setup_texts.WORKS_BESIDE
     )
     retry.add_argument("name", metavar="NAME", help="the webhook's name in the COGENCY_OUTGOING_WEBHOOKS file")
     retry.add_argument(

@@ -217,8 +217,8 @@ PASTE_MANIFEST = (
 )
 INVITE_ASKS = "Without --application, the command asks Discord which application DISCORD_TOKEN belongs to."
 DOCTOR_LOOKS = (
-    "You can run this command while the bot is running. It changes nothing unless you add --fix. The exit code is 1 "
-    "if a problem keeps the bot from running."
+    "You can run this command while the bot is running. It does not change settings or data unless you add --fix. The "
+    "exit code is 1 if there is a problem."
 )
 FIX_SAYS = "make your files private; back up and upgrade an outdated database"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."

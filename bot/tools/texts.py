@@ -372,8 +372,8 @@ NOT_ANSWERED = {
 
 MODEL_ASKS = "**I have a question** about “{question}”:"
 MODEL_ASKS_HOW = (
-    "My language model wrote this question. Your answer becomes a message in this conversation, so do not enter "
-    "passwords, keys, or card numbers. You have 24 hours, and can also answer with your next message there."
+    "My language model wrote this question. Your answer becomes a message in the conversation, so do not enter "
+    "passwords, keys, or card numbers. You have 24 hours, and can also answer with your next message to me there."
 )
 MODEL_ASKS_TYPED = "Write a number, another answer, or `skip`."
 MODEL_ASKS_IN_WORDS = "Write your answer, or `skip`."

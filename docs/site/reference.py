@@ -98,9 +98,10 @@ def _code(text: str) -> str:
 _SETTINGS: Final = f"""\
 # Settings
 
-The bot reads settings from environment variables and from one file: `.env` in the current folder or, if that file does not
-exist or sets none of these settings, `~/.config/cogency/.env` (on Linux). To use another file, add `--config FILE`. Environment variables override the file. No
-setting is required. You can copy settings from [.env.example](../.env.example). {_MADE}
+The bot reads settings from environment variables and from one file: `.env` in the current folder or, if that file
+does not exist or sets none of these settings, `~/.config/cogency/.env` (on Linux). To use another file, add
+`--config FILE`. Environment variables override the file. No setting is required. You can copy settings from
+[.env.example](../.env.example). {_MADE}
 
 A setting marked *secret* can be in a separate file (`OPENAI_API_KEY_FILE=/run/secrets/openai`) or in the system's keychain
 (`OPENAI_API_KEY=keyring`). A value with braces is one line of JSON.

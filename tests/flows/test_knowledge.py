@@ -299,7 +299,7 @@ def test_in_the_terminal_a_file_is_learned_by_its_path_removed_by_its_number_and
     assert "> Trips are booked by train." in ran.stdout
     assert (ran.returncode, "nowhere.txt" in ran.stderr) == (Exit.FAILED, True)
     ran = command(tmp_path, environment(tmp_path), "chat", typed="/knowledge remove 1\n/knowledge\n")
-    assert "Removed: hotels.txt. I no longer know it, and its content is erased." in ran.stdout
+    assert "Removed: hotels.txt. I no longer use it, and its content is erased." in ran.stdout
     assert not [one for one in tmp_path.glob("bot.db*") if b"Vienna" in one.read_bytes()]
     ran = command(
         tmp_path, environment(tmp_path), "chat", typed="/learn hotels.txt\nWhat may a hotel cost in Vienna?\n"

@@ -79,11 +79,14 @@ class Mechanism(Enum):
         "the tool declares that its results may be stored",
     )
     EFFECT = (
-        "a call that affects others or cannot be undone needs the asker's approval",
+        (
+            "a call that affects others needs approval unless the tool policy says `yes`, and a call that cannot be "
+            "undone always does"
+        ),
         "all calls run without approval",
     )
     PROVENANCE = (
-        "a call that an operator has allowed still needs approval if the turn contains untrusted text",
+        "a call that acts still needs approval if the turn contains untrusted text, even if the tool policy says `yes`",
         "everything in a turn counts as the asker's own words",
     )
     OWN_WORDS = (
@@ -91,7 +94,7 @@ class Mechanism(Enum):
         "everything that the model writes counts as the person's own words",
     )
     HARMLESS = (
-        "the bot's messages do not notify anyone and do not show link previews",
+        "the bot's answers do not mention anyone and do not show link previews",
         "the stored reply is sent unchanged",
     )
     SHOWN_ADDRESS = (

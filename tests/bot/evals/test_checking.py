@@ -53,7 +53,7 @@ PRICED = ModelCall("openai:gpt-6-luna", Usage(input_uncached=1_000, output=1_000
         (Matches("(?is)rain .*hamburg"), ""),
         (Cites("weather.example"), ""),
         (Cites(""), ""),
-        (Cites("handbook.md"), "the answer does not cite “handbook.md”"),
+        (Cites("handbook.md"), "the answer does not cite “handbook.md”, or the bot was not given that source"),
         (CallsTool("get_weather", {}), ""),
         (CallsTool("get_weather", {"city": "hamburg"}), ""),
         (CallsTool("get_weather", {"days": 2}), ""),
