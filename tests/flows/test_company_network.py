@@ -154,7 +154,9 @@ async def test_doctor_finds_a_certificate_that_is_not_trusted_in_each_place_and_
         here.write(SSL_CERT_FILE=str(here.proxy.authority))
         code, said, complained = await here.ran_cold("doctor")
     assert "not trusted" not in said
-    assert f"ok       Proxy: the proxy at {here.proxy.address} connects to discord.test:443, model.test:443 and" in said
+    assert (
+        f"ok       Proxy: the proxy at {here.proxy.address} connects to discord.test:443, model.test:443, and" in said
+    )
     assert "openai:m-1 answered" in said, said + complained
     assert "signed in as" in said
 

@@ -230,7 +230,7 @@ async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page
             assert (await order(bob, general, page), web.requests) == (knowledge_texts.NOT_LEARNING, [])
             learned = await order(boss, general, f"{page} and <http://10.0.0.7/inner>")
             assert learned.startswith("Learned: trips (1 passage). ")
-            assert "Not learned: http://10.0.0.7/inner: it is not on the public web" in learned
+            assert "http://10.0.0.7/inner was not learned: it is not on the public web" in learned
             assert (await ask(bob, general)).startswith(f"trips ({TRIPS}), learned ")
             assert await ask(gil, gils) == ""
             assert f"[trips]({TRIPS}) ({TRIPS}, as of" in await order(bob, general, "knowledge list")

@@ -121,7 +121,7 @@ async def test_what_one_approves_is_done_where_they_read_and_a_poll_counts_the_v
         root, first = [await ben.first(lambda one, text=text: one["html"] == text) for text in THREAD]
         assert (root["thread"], first["thread"], first["note"]) == ("", root["id"], "posted for Ann")
         await act(ben, "post_message", where="#plans", text="hi")
-        await ben.shown("there is no such channel")
+        await ben.shown("no such channel")
         assert not ann.there("plans")
 
 

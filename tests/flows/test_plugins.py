@@ -173,5 +173,5 @@ def test_what_cannot_be_added_or_removed_says_why(tmp_path: Path) -> None:
     setting = cogency(tmp_path, "plugins", "remove", "office", **named)
     assert (setting.returncode, "comes from COGENCY_PLUGINS" in setting.stderr) == (Exit.ARGUMENTS, True)
     unknown = cogency(tmp_path, "plugins", "remove", "nobody")
-    assert (unknown.returncode, "There is no plug-in nobody" in unknown.stderr) == (Exit.ARGUMENTS, True)
+    assert (unknown.returncode, "There is no plug-in named nobody" in unknown.stderr) == (Exit.ARGUMENTS, True)
     assert not (tmp_path / "plugins.txt").exists()

@@ -276,7 +276,7 @@ async def test_no_token_goes_to_an_address_that_is_not_the_vendors(
         monkeypatch.setenv("IDENTITY_ENDPOINT", f"{machine.url}/token")
         monkeypatch.setenv("IDENTITY_HEADER", "header-1")
         sentence = await trouble(endpoint)
-        assert f"token to {host}, because this is not an address of" in sentence
+        assert f"token to {host}, because that is not a" in sentence
         assert machine.requests == []
 
 
