@@ -11,15 +11,15 @@ Rules
   that it has lost to other rows. For turns that ends with the repair, because replies are named by their turns.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import sqlalchemy as sa
 
 from agent.ports.forgetting import Forgetting
-from agent.ports.recent_writes import LostWrites
+from agent.ports.recent_writes import NO_TIMELINE, LostWrites, Timeline
 from store import timelines
 from store.databases.database import Database, SqlStore, in_order, is_postgresql
 from store.erased_ids import ErasedIds, erased
@@ -27,27 +27,26 @@ from store.json_lists import texts_in
 from store.turns import lost_turns
 from store.turns.write_memory import BegunTurn, StoredForgetting, StoredMessage, WriteMemory
 
-# More turns than are begun while replication lags.
+# Beyond all lost numbers: more turns than are begun while replication lags. Once these are skipped, it changes nothing.
 _SKIP_NUMBERS: Final = sa.text(
-    "SELECT setval(sequence, nextval(sequence) + 100000) FROM (SELECT pg_get_serial_sequence('turn', 'id')::regclass) "
-    "AS numbers(sequence)"
+    "SELECT setval(sequence, greatest(nextval(sequence), :lost + 100000)) "
+    "FROM (SELECT pg_get_serial_sequence('turn', 'id')::regclass) AS numbers(sequence)"
 )
 
 
-def gone_messages(
-    connection: sa.Connection, messages: Iterable[StoredMessage], erased_ids: ErasedIds
-) -> list[StoredMessage]:
-    """Return those that have no turn and were not erased."""
-    listed = [*messages]
-    there = lost_turns.rows_of(connection, [message.event for message in listed])
-    missing = [message for message in listed if message.event not in there]
-    known = _known(connection, {hash_ for message in missing for hash_ in _hashes(message, erased_ids)})
-    return [message for message in missing if known.isdisjoint(_hashes(message, erased_ids))]
+Written = TypeVar("Written", StoredMessage, BegunTurn)
 
 
-def _hashes(message: StoredMessage, erased_ids: ErasedIds) -> tuple[str, str]:
-    event = erased_ids.of_event(message.source, message.event_id)
-    return event, erased_ids.of_post(message.source, message.channel, message.message_id)
+def gone(connection: sa.Connection, writes: Sequence[Written], erased_ids: ErasedIds) -> list[Written]:
+    """Return those whose messages have no turn and were not erased."""
+    there = lost_turns.rows_of(connection, writes)
+    missing = [write for write in writes if write.event not in there]
+    known = _known(connection, {hash_ for write in missing for hash_ in _hashes(write, erased_ids)})
+    return [write for write in missing if known.isdisjoint(_hashes(write, erased_ids))]
+
+
+def _hashes(write: StoredMessage | BegunTurn, erased_ids: ErasedIds) -> tuple[str, str]:
+    return erased_ids.of_event(*write.event), erased_ids.of_post(*write.post)
 
 
 def _known(connection: sa.Connection, hashes: Collection[str]) -> set[str]:
@@ -80,32 +79,29 @@ def _lost(
 ) -> _Lost:
     marks = _known(connection, {forgetting.mark for forgetting in forgettings})
     return _Lost(
-        gone_messages(connection, messages, erased_ids),
+        gone(connection, messages, erased_ids),
         [forgetting for forgetting in forgettings if forgetting.mark not in marks],
-        lost_turns.behind(lost_turns.rows_of(connection, [one.event for one in begun]), begun),
+        lost_turns.behind(lost_turns.rows_of(connection, begun), begun),
     )
 
 
 def refuse(connection: sa.Connection, message: StoredMessage, erased_ids: ErasedIds, now: datetime) -> None:
     """Store the hashes by which this message is recognized, as if it had been forgotten, unless it is there."""
     in_order(connection, message.conversation)
-    if gone_messages(connection, [message], erased_ids):
+    if gone(connection, [message], erased_ids):
         connection.execute(sa.insert(erased), [{"hash": hash_, "time": now} for hash_ in _hashes(message, erased_ids)])
 
 
-def _skip_numbers(connection: sa.Connection) -> None:
+def _skip_numbers(connection: sa.Connection, lost: int) -> None:
     if is_postgresql(connection):
-        connection.execute(_SKIP_NUMBERS)
+        connection.execute(_SKIP_NUMBERS, {"lost": lost})
 
 
 def _delete_unfinished(
     connection: sa.Connection, begun: Sequence[BegunTurn], erased_ids: ErasedIds, now: datetime
 ) -> list[BegunTurn]:
-    rows = lost_turns.rows_of(connection, [one.event for one in begun])
-    missing = [one for one in begun if one.event not in rows]
-    known = _known(connection, {erased_ids.of_event(*one.event) for one in missing})
-    gone = [one.event for one in missing if erased_ids.of_event(*one.event) not in known]
-    return lost_turns.delete_pages(connection, begun, gone, now)
+    lost = {one.event for one in gone(connection, begun, erased_ids)}
+    return lost_turns.delete_pages(connection, begun, lost, now)
 
 
 class SqlRecentWrites(SqlStore):
@@ -129,16 +125,16 @@ class SqlRecentWrites(SqlStore):
         self._has_timelines = memory is not None
         self._lost = _Lost()
 
-    async def is_settled(self) -> bool:
+    async def timeline(self) -> Timeline:
         if self.memory is None or not self._has_timelines:
-            return True
+            return NO_TIMELINE
         try:
-            settled = await self.database.read(timelines.is_settled)
+            name, is_settled = await self.database.read(timelines.current)
         except timelines.NoTimelines:  # what is lost is found by its rows alone
             self.memory.asks_for_settled = self._has_timelines = False
-            return True
+            return NO_TIMELINE
         self.memory.asks_for_settled = True
-        return await self.settle(None, waits=False) if settled is None else settled
+        return Timeline(name, await self.settle(None, waits=False) if is_settled is None else is_settled)
 
     async def settle(self, others: int | None, *, waits: bool) -> bool:
         process = "" if self.memory is None else self.memory.process
@@ -166,7 +162,8 @@ class SqlRecentWrites(SqlStore):
                 await self.database.write(refuse, message, self._erased_ids, now)
         for begun in lost.turns:
             await self.database.write(lost_turns.put_right, begun, now)
-        await self.database.write(_skip_numbers)
+        if lost.messages:
+            await self.database.write(_skip_numbers, max(message.turn for message in lost.messages))
         if self._forget_logged is not None:
             await self._forget_logged(now)
         for done in lost.forgettings:

@@ -38,15 +38,15 @@ class NoTimelines(Exception):
     """The server does not report its timeline, or not to this user."""
 
 
-def is_settled(connection: sa.Connection) -> bool | None:
-    """Whether the current timeline is settled; None if no process has ever asked. Raises NoTimelines."""
+def current(connection: sa.Connection) -> tuple[str, bool | None]:
+    """Return the current timeline and whether it is settled; None if no process has ever asked. Raises NoTimelines."""
     try:
         row = connection.execute(_READ).one()
     except DBAPIError as error:
         if getattr(error.orig, "sqlstate", None) in _NOT_REPORTED:
             raise NoTimelines from None
         raise
-    return None if row.settled is None else bytes(row.settled) == row.now.encode()
+    return row.now, None if row.settled is None else bytes(row.settled) == row.now.encode()
 
 
 def settle(connection: sa.Connection, process: str, others: int | None, *, waits: bool) -> bool:

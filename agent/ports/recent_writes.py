@@ -5,7 +5,7 @@ A database that replicates asynchronously may lose its last transactions in a fa
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,18 @@ class LostWrites:
     turns: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The timeline on which the database is: its name, which a failover changes, and whether it is settled."""
+
+    name: str
+    is_settled: bool
+
+
+NO_TIMELINE: Final = Timeline("", is_settled=True)
+"""Of a database that does not report one."""
+
+
 class RecentWrites(Protocol):
     """The newest writes of this process, of which it keeps ids only.
 
@@ -28,8 +40,8 @@ class RecentWrites(Protocol):
     not settled, and no turn is claimed: another process may have answered it.
     """
 
-    async def is_settled(self) -> bool:
-        """Whether the database's timeline is settled. Once that is known, turns are claimed only if it is."""
+    async def timeline(self) -> Timeline:
+        """Return the current timeline. Once it is known, turns are claimed only while it is settled."""
         ...
 
     async def settle(self, others: int | None, *, waits: bool) -> bool:

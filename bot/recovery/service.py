@@ -34,7 +34,7 @@ LOOK_S: Final = 2.0  # One read by keys; processes that stored nothing do not re
 WAIT_S: Final = 0.5  # Until the next look while turns wait
 REPAIRS: Final = 3  # In one look: other processes take in messages, and this one shows pages, meanwhile
 SETTLE_S: Final = 15.0  # Several looks, for processes that reach the database later
-AGE: Final = timedelta(days=1)  # Platforms' histories are not read from before that
+AGE: Final = timedelta(days=1)  # Histories are not read from before that, and a platform is not waited for longer
 
 
 async def _nothing() -> None:
@@ -64,8 +64,11 @@ class LostWritesService:
     histories: Mapping[str, ReadHistory]
     others: Callable[[], int | None] = lambda: None
     end_lost: Callable[[], Awaitable[None]] = _nothing
+    _repaired: str = ""
+    """The timeline on which this process has repaired last."""
     _others: int | None = None
     """As of the last look at a settled timeline: a failover may lose which processes there are."""
+    _unsettled: str = ""
     _unsettled_since: float | None = None
     _losses: list[_Loss] = field(default_factory=list[_Loss])
     _reading: "asyncio.Task[None] | None" = None
@@ -102,22 +105,32 @@ class LostWritesService:
         """Look once, and repair what can be without the platforms. Raises CogencyError; the next look then tries
         again.
         """
+        timeline = await self.writes.timeline()
         now = self.clock.monotonic()
-        if await self.writes.is_settled():
+        if timeline.is_settled:
             self._unsettled_since = None
             self._others = self.others()
-            await self._repair(thorough=any(not loss.is_settled for loss in self._losses))
+            await self._look_settled(timeline.name)
             return
-        if self._unsettled_since is None:
-            self._unsettled_since = now
+        if self._unsettled_since is None or self._unsettled != timeline.name:
+            self._unsettled, self._unsettled_since = timeline.name, now
         waits, is_repaired = now - self._unsettled_since < SETTLE_S, False
         try:
             await self.end_lost()
             for _ in range(REPAIRS):
                 is_repaired = is_repaired or not await self._repair(thorough=True)
         finally:
+            if is_repaired:
+                self._repaired = timeline.name
             if is_repaired or not waits:  # what cannot be repaired must not stop the bot
                 await self.writes.settle(self._others, waits=waits)
+
+    async def _look_settled(self, timeline: str) -> None:
+        is_new = timeline != self._repaired  # other processes have settled it while this one did not reach the database
+        if is_new:
+            await self.end_lost()
+        await self._repair(thorough=is_new or any(not loss.is_settled for loss in self._losses))
+        self._repaired = timeline
 
     async def _repair(self, *, thorough: bool) -> bool:
         """Repair what is lost; return whether there was something."""
@@ -138,25 +151,26 @@ class LostWritesService:
             turns,
             forgettings,
         )
-        due = self.clock.monotonic() + SETTLE_S
-        if self._losses and not self._losses[-1].is_settled:
-            last = self._losses[-1]
-            last.since = min(lost.since, last.since)
+        now = self.clock.monotonic()
+        if self._losses and now < self._losses[-1].due:  # nothing is read for it yet
+            self._losses[-1].since = min(lost.since, self._losses[-1].since)
         else:
-            self._losses.append(_Loss(lost.since, due))
+            self._losses.append(_Loss(lost.since, now + SETTLE_S))
         await self.writes.repair(self.clock.now())
         return True
 
     async def read_again(self) -> None:
         """Read the histories that are due. Raises CogencyError; what was not read is still due."""
-        self._losses = [loss for loss in self._losses if loss.since > self.clock.now() - AGE]
+        now = self.clock.monotonic()
+        self._losses = [loss for loss in self._losses if now < loss.due + AGE.total_seconds()]
         for loss in self._losses:
             if self._unsettled_since is not None or self.clock.monotonic() < loss.due:
                 continue
+            since = max(loss.since, self.clock.now() - AGE)
             if not loss.is_settled:
                 await self.writes.delete_unfinished(self.clock.now())
             unread = [(source, read) for source, read in self.histories.items() if source not in loss.read]
-            ended = await asyncio.gather(*(read(loss.since) for _, read in unread), return_exceptions=True)
+            ended = await asyncio.gather(*(read(since) for _, read in unread), return_exceptions=True)
             loss.read |= {source for (source, _), has_read in zip(unread, ended, strict=True) if has_read is True}
             for failure in ended:
                 if isinstance(failure, BaseException):

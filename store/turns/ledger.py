@@ -67,7 +67,7 @@ from store.turns.drawn_from import HAS_NARROW, sources_by_ids, sources_by_words
 from store.turns.narrowing import restrict_place
 from store.turns.open_questions import open_question
 from store.turns.turn_queue import claim_turn
-from store.turns.write_memory import WriteMemory
+from store.turns.write_memory import StoredMessage, WriteMemory
 
 # The workspace of a running task, in a row of its own (seed 001).
 #
@@ -264,18 +264,24 @@ def set_text_of_claimed(
     amendments.set_text(connection, claim, indexed, before)
 
 
-def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> bool:
+def finish(
+    connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime
+) -> tuple[bool, list[StoredMessage]]:
+    """End the turn; return whether others wait, and the messages that its reply answers as well."""
     # A message that arrives now either sees that the turn has ended, or is seen by the query below.
     in_order(connection, claim.incoming.conversation)
-    asked = _end(connection, claim, closing, reply, now)
+    asked, joined = _end(connection, claim, closing, reply, now)
     waits, has_receivers = connection.execute(_AFTER).one()
     if has_receivers:
         outbox.turn_finished(connection, claim.turn, asked, closing, now)
-    return bool(waits)
+    return bool(waits), joined
 
 
-def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> Incoming:
-    """End the turn; returns its message, in the conversation where the turn now is."""
+def _end(
+    connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime
+) -> tuple[Incoming, list[StoredMessage]]:
+    """End the turn; return its message, in the conversation where the turn now is, and those that ended with it."""
+    joined = list[StoredMessage]()
     model_calls.settle_claim(connection, claim, closing.calls, now)
     _write(connection, claim, row_mapping.ending(closing, now) | {"charged": 0})
     if claim.epoch > 1:  # a killed process may have left questions, and a turn that waited has a pause
@@ -308,7 +314,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         }
         answer = row_id(connection.execute(_NEW_MESSAGE, values))
         index.add(connection, answer, asked.conversation, reply, [reader.number for reader in readers], place)
-        joining.end_joined(connection, claim.turn, closing, now)
+        joined = joining.end_joined(connection, claim.turn, closing, now)
         answering.release_chosen(connection, closing.joined, closing)
     if closing.outcome is Outcome.STOPPED:
         answering.stop_answers(connection, claim.turn, asked.conversation, now)
@@ -318,7 +324,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         learning_marks.queue_for_learning(connection, claim, closing.learn_at, now)
     if not _context_exists(connection, closing):
         tool_calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
-        return asked  # its sources were forgotten meanwhile: the records and the summary would restore their words
+        return asked, joined  # its sources were forgotten: the records and the summary would restore their words
     if closing.context_facts:
         fact_store.mark_used(connection, closing.context_facts, now)
     if closing.used_entries:
@@ -331,7 +337,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         _merge_summary(connection, asked.conversation, audience, closing.summary, words)
     if closing.summarise_until is not None:
         summaries.schedule_summary(connection, asked, closing.summarise_until, now)
-    return asked
+    return asked, joined
 
 
 def _return_to_conversation(connection: sa.Connection, claim: Claim) -> Incoming:
@@ -521,12 +527,12 @@ class SqlLedger(SqlStore):
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         reply = await index.indexed(self.database, closing.reply)
-        names, arguments = [claim.incoming.conversation], (finish, claim, closing, reply, now)
-        if self._memory is None:
-            return await self.database.write_in_order(names, *arguments)
-        self._memory.note_shown(claim, closing)
-        others_wait = await self.database.write_in_order(names, *arguments)
-        self._memory.note_ended(claim, closing)
+        if self._memory is not None:
+            self._memory.note_shown(claim, closing)
+        names = [claim.incoming.conversation]
+        others_wait, joined = await self.database.write_in_order(names, finish, claim, closing, reply, now)
+        if self._memory is not None:
+            self._memory.note_ended(claim, joined)
         return others_wait
 
     async def set_text(self, claim: Claim, text: str, *, before: str | None = None) -> None:

@@ -1,13 +1,16 @@
 """Turns of which a failover brought an earlier state back: what the process that began them still knows about them.
 
 Rules
+  A turn is found by its event or by the place of its message: a platform may give one message several events.
   A turn that has ended ends again, without its reply, which is shown.
   A turn whose reply is shown, and whose claim is lost, ends too: it would run its tools again.
+  A turn that another process runs by now is that process's, unless its reply is shown.
   Any other turn can be claimed, and continues on the pages that its reply has. Its epoch is as high as before, so that
   two processes never hold the same claim.
   Pages of a turn that nobody continues are deleted: they would stay half written.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -22,17 +25,19 @@ from store.databases.database import in_order
 from store.json_columns import json_text, read_pages
 from store.json_lists import texts_in
 from store.replies import page
-from store.turn_tables import DONE, WAITING, turn, workspace
+from store.turn_tables import DONE, RUNNING, WAITING, turn, workspace
 from store.turns import approvals
 from store.turns.approval_table import approval
 from store.turns.consents import consent
 from store.turns.open_questions import open_question
-from store.turns.write_memory import BegunTurn, Event
+from store.turns.write_memory import BegunTurn, Event, StoredMessage
 
 _COLUMNS: Final = (
     turn.c.id,
     turn.c.source,
     turn.c.event_id,
+    turn.c.channel,
+    turn.c.message_id,
     turn.c.state,
     turn.c.owner,
     turn.c.epoch,
@@ -41,16 +46,35 @@ _COLUMNS: Final = (
 )
 
 
-def rows_of(connection: sa.Connection, events: Iterable[Event]) -> dict[Event, sa.Row[Any]]:
-    """Return the turns of these events that exist."""
-    by_source = dict[str, set[str]]()
-    for source, event_id in events:
-        by_source.setdefault(source, set()).add(event_id)
-    found = dict[Event, sa.Row[Any]]()
-    for source, event_ids in by_source.items():
-        there = sa.select(*_COLUMNS).where(turn.c.source == source, turn.c.event_id.in_(texts_in([*event_ids])))
-        found |= {(row.source, row.event_id): row for row in connection.execute(there)}
-    return found
+def rows_of(
+    connection: sa.Connection, writes: Iterable[BegunTurn | StoredMessage], *, lock: bool = False
+) -> dict[Event, sa.Row[Any]]:
+    """Return the turns of these messages that exist, by the events of `writes`. `lock`: until the transaction ends."""
+    asked = [*writes]
+
+    def rows(column: sa.Column[str], ids: Iterable[str], *there: sa.ColumnElement[bool]) -> Iterable[Any]:
+        found = sa.select(*_COLUMNS).where(*there, column.in_(texts_in([*ids])))
+        return connection.execute(found.with_for_update() if lock else found)
+
+    by_source = defaultdict[str, set[str]](set)
+    for one in asked:
+        by_source[one.source].add(one.event_id)
+    of_event = {
+        (row.source, row.event_id): row
+        for source, ids in by_source.items()
+        for row in rows(turn.c.event_id, ids, turn.c.source == source)
+    }
+    by_channel = defaultdict[tuple[str, str], set[str]](set)
+    for one in asked:
+        if one.event not in of_event:
+            by_channel[one.source, one.channel].add(one.message_id)
+    of_post = {
+        (row.source, row.channel, row.message_id): row
+        for (source, channel), ids in by_channel.items()
+        for row in rows(turn.c.message_id, ids, turn.c.source == source, turn.c.channel == channel)
+    }
+    found = {one.event: of_event.get(one.event, of_post.get(one.post)) for one in asked}
+    return {event: row for event, row in found.items() if row is not None}
 
 
 def behind(rows: Mapping[Event, sa.Row[Any]], begun: Iterable[BegunTurn]) -> list[BegunTurn]:
@@ -59,8 +83,12 @@ def behind(rows: Mapping[Event, sa.Row[Any]], begun: Iterable[BegunTurn]) -> lis
 
 
 def _is_behind(row: sa.Row[Any], begun: BegunTurn) -> bool:
-    if row.state == DONE or begun.ended or row.epoch < begun.epoch:
+    if row.state == DONE or begun.ended:
         return row.state != DONE
+    if row.state == RUNNING and row.owner != begun.owner and not begun.shown:
+        return False  # another process has it
+    if row.epoch < begun.epoch:
+        return True
     has_pages = {*begun.pages} <= {*read_pages(row.reply_ref or "[]")}
     return row.epoch == begun.epoch and row.owner in {None, begun.owner} and not has_pages
 
@@ -68,7 +96,7 @@ def _is_behind(row: sa.Row[Any], begun: BegunTurn) -> bool:
 def put_right(connection: sa.Connection, begun: BegunTurn, now: datetime) -> None:
     """Bring one turn to the state in which this process left it, as far as it knows that."""
     in_order(connection, begun.conversation)
-    row = rows_of(connection, [begun.event]).get(begun.event)
+    row = rows_of(connection, [begun], lock=True).get(begun.event)
     if row is None or not _is_behind(row, begun):
         return
     is_lost = row.epoch < begun.epoch
@@ -83,13 +111,13 @@ def put_right(connection: sa.Connection, begun: BegunTurn, now: datetime) -> Non
 
 def _end(connection: sa.Connection, number: int, begun: BegunTurn, now: datetime) -> None:
     model_calls.settle(connection, turn.c.id == number, now)
-    ended = row_mapping.ended_columns(now, Outcome.ANSWERED) | {"pages": json_text(begun.pages), "run_at": None}
+    ended = row_mapping.ended_columns(now, Outcome.ANSWERED) | {"pages": json_text(begun.final_pages), "run_at": None}
     connection.execute(sa.update(turn).where(turn.c.id == number).values(**ended))
     for column in (workspace.c.task_id, consent.c.turn, open_question.c.turn):
         connection.execute(sa.delete(column.table).where(column == number))
     budget_days.drop_pauses(connection, budget_pause.c.turn == number)
     approvals.withdraw(connection, approval.c.turn == number, now)
-    for shown in begun.pages:
+    for shown in begun.final_pages:
         connection.execute(sa.insert(page).values(turn=number, source=begun.source, page=shown))
 
 
@@ -97,7 +125,7 @@ def delete_pages(
     connection: sa.Connection, begun: Sequence[BegunTurn], gone: Iterable[Event], now: datetime
 ) -> list[BegunTurn]:
     """Have pages deleted of those turns that are `gone`, or that others continue without them; return these turns."""
-    rows, gone, unfinished = rows_of(connection, [one.event for one in begun]), {*gone}, list[BegunTurn]()
+    rows, gone, unfinished = rows_of(connection, begun), {*gone}, list[BegunTurn]()
     for one in begun:
         row = rows.get(one.event)
         if one.shown or not one.pages or (row is None and one.event not in gone):

@@ -35,7 +35,9 @@ def take_over_turns(
 
 def hold_place(connection: sa.Connection, source: str, until: datetime) -> bool:
     open_ = sa.and_(turn.c.source == source, turn.c.state.in_((WAITING, RUNNING)))
-    return connection.execute(sa.update(turn).where(open_).values(lease_until=until)).rowcount > 0
+    held_longer = sa.and_(turn.c.state == RUNNING, turn.c.lease_until > until)  # by the worker that runs it
+    lease = sa.case((held_longer, turn.c.lease_until), else_=until)
+    return connection.execute(sa.update(turn).where(open_).values(lease_until=lease)).rowcount > 0
 
 
 def _asked_before(time: datetime) -> sa.ColumnElement[bool]:

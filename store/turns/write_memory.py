@@ -5,7 +5,7 @@ Rules
 """
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from heapq import nlargest
@@ -23,26 +23,36 @@ NEWEST: Final = 20  # More than are stored at the same moment, so that all may b
 
 Event: TypeAlias = tuple[str, str]
 """The source and the event id of a message."""
+Post: TypeAlias = tuple[str, str, str]
+"""The source, the channel and the message id of a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class BegunTurn:
-    """A turn that this process has claimed. `shown`: its whole reply is shown. `ended`: its end was stored."""
+    """A turn that this process has claimed. `pages`: where its reply can be continued. `shown`: its whole reply is
+    shown, on the `final_pages`. `ended`: its end was stored.
+    """
 
     source: str
     event_id: str
     channel: str
+    message_id: str
     conversation: str
     time: datetime
     owner: str
     epoch: int
     pages: tuple[str, ...] = ()
+    final_pages: tuple[str, ...] = ()
     shown: bool = False
     ended: bool = False
 
     @property
     def event(self) -> Event:
         return self.source, self.event_id
+
+    @property
+    def post(self) -> Post:
+        return self.source, self.channel, self.message_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,10 @@ class StoredMessage:
     @property
     def event(self) -> Event:
         return self.source, self.event_id
+
+    @property
+    def post(self) -> Post:
+        return self.source, self.channel, self.message_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +105,21 @@ class WriteMemory:
 
     def note_message(self, turn: int, incoming: Incoming, *, answered: bool) -> None:
         posted = incoming.channel, incoming.message_id, incoming.conversation, incoming.time
-        self.messages.append(StoredMessage(turn, incoming.source, incoming.event_id, *posted, answered))
+        self._note(StoredMessage(turn, incoming.source, incoming.event_id, *posted, answered))
+
+    def _note(self, message: StoredMessage) -> None:
+        self.messages.append(message)
         self._unseen = min(self._unseen + 1, MESSAGES)
 
     def has_answered(self, incoming: Incoming) -> bool:
         posted = incoming.source, incoming.channel, incoming.message_id
-        return any(each.answered and (each.source, each.channel, each.message_id) == posted for each in self.messages)
+        return any(each.answered and each.post == posted for each in self.messages)
 
     def note_claim(self, claim: Claim, now: datetime) -> None:
         asked = claim.incoming
-        begun = BegunTurn(
-            asked.source, asked.event_id, asked.channel, asked.conversation, now, claim.owner, claim.epoch
-        )
-        self._note_begun(replace(begun, pages=tuple(read_pages(claim.reply_ref or "[]"))))
+        posted = asked.source, asked.event_id, asked.channel, asked.message_id, asked.conversation
+        pages = tuple(read_pages(claim.reply_ref or "[]"))
+        self._note_begun(BegunTurn(*posted, now, claim.owner, claim.epoch, pages))
 
     def note_pages(self, claim: Claim, pages: Sequence[str]) -> None:
         """Before the pages are stored: they are shown already."""
@@ -114,18 +130,16 @@ class WriteMemory:
         """Before the end is stored: the reply is shown, even if its turn is gone."""
         self.note_message(claim.turn, claim.incoming, answered=True)
         if (begun := self._held(claim)) is not None:
-            self._note_begun(replace(begun, pages=closing.pages, shown=True))
+            self._note_begun(replace(begun, final_pages=closing.pages, shown=True))
 
-    def note_ended(self, claim: Claim, closing: Closing) -> None:
+    def note_ended(self, claim: Claim, joined: Iterable[StoredMessage]) -> None:
         """After the end was stored, also of the messages that the reply answers as well."""
         if (begun := self._held(claim)) is not None:
             self._note_begun(replace(begun, ended=True))
-        joined = {one.turn for one in closing.joined}
-        for known in [message for message in self.messages if message.turn in joined and not message.answered]:
-            posted = known.channel, known.conversation
-            self._note_begun(BegunTurn(*known.event, *posted, known.time, "", 0, shown=True, ended=True))
-            self.messages.append(replace(known, answered=True))
-            self._unseen = min(self._unseen + 1, MESSAGES)
+        for one in joined:
+            posted = one.channel, one.message_id, one.conversation
+            self._note_begun(BegunTurn(*one.event, *posted, one.time, "", 0, shown=True, ended=True))
+            self._note(one)
 
     def _held(self, claim: Claim) -> BegunTurn | None:
         begun = self.begun.get((claim.incoming.source, claim.incoming.event_id))

@@ -55,6 +55,15 @@ async def test_what_a_process_left_of_everyone_is_taken_over_at_once(store: Stor
     assert await left(store, "api:3") == ["ann by api:1", "ben by api:2"]
 
 
+async def test_holding_a_place_never_shortens_the_lease_of_a_turn_that_runs(store: Store) -> None:
+    await store.ledger.accept(asked("runs", source="api:1"))
+    claim = await claimed(store)
+    await store.ledger.renew(claim, LATER, 3 * LEASE)
+    assert await store.ledger.hold_place("api:1", LATER + LEASE)
+    assert await store.ledger.take_over_turns("", "api", "api:2", LATER + 2 * LEASE, LEASE) == 0
+    assert await store.ledger.take_over_turns("", "api", "api:2", LATER + 3 * LEASE, LEASE) == 1
+
+
 async def test_what_a_living_process_runs_stays_its_own(store: Store) -> None:
     await store.ledger.accept(asked("runs"))
     claim = await claimed(store, now=LATER)

@@ -107,7 +107,7 @@ class Process:
 
     async def look(self) -> bool:
         writes = self.store.recent_writes
-        if await writes.is_settled():
+        if (await writes.timeline()).is_settled:
             return True
         await self.end_lost()
         await self.repair()

@@ -6,7 +6,7 @@ Real PostgreSQL, put back to an earlier state below the stores of two processes.
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -14,7 +14,7 @@ from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.ports.recent_writes import LostWrites
 from agent.shown_replies import DELETE_REPLY, ShownPage
-from agent.turn_records import Claim, Claiming, Closing, Waiting
+from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store, open_store
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said
@@ -39,7 +39,7 @@ async def both(postgres: PostgresServer) -> AsyncGenerator[Both]:
         first, second = await open_store(url), await open_store(url)
         try:
             for store in (first, second):
-                assert await store.recent_writes.is_settled()
+                assert (await store.recent_writes.timeline()).is_settled
             yield Both(first, second, url)
         finally:
             await first.close()
@@ -52,7 +52,7 @@ async def next_claim(store: Store, owner: str) -> Claim | None:
 
 async def repaired(store: Store, others: int | None = 1) -> bool:
     """Look as `bot.recovery` does after a failover; return whether the timeline is settled then."""
-    assert not await store.recent_writes.is_settled()
+    assert not (await store.recent_writes.timeline()).is_settled
     if await store.recent_writes.lost(thorough=True) is not None:
         await store.recent_writes.repair(LATER)
     assert await store.recent_writes.lost(thorough=True) is None
@@ -71,7 +71,7 @@ async def test_nothing_is_claimed_after_a_failover_until_every_process_has_repai
         accepted = await processes.second.ledger.accept(said("Which sail?"), claiming=Claiming("b", LATER, LEASE))
         assert accepted.claim is None
         assert await repaired(processes.second)
-        assert await processes.first.recent_writes.is_settled()
+        assert (await processes.first.recent_writes.timeline()).is_settled
         assert await next_claim(processes.first, "a") is not None
 
 
@@ -82,19 +82,17 @@ async def test_a_process_that_does_not_know_the_others_waits_for_them_but_not_fo
         assert not await repaired(processes.second, others=None)
         assert not await repaired(processes.first), "the other one was not counted"
         assert await processes.second.recent_writes.settle(None, waits=False)
-        assert await processes.first.recent_writes.is_settled()
+        assert (await processes.first.recent_writes.timeline()).is_settled
 
 
 async def test_a_turn_that_was_answered_is_not_answered_again(postgres: PostgresServer) -> None:
     async with both(postgres) as processes:
         await processes.first.ledger.accept(said("Which boat?"))
         claim = await claimed(processes.first, "a")
-        waits = await processes.first.ledger.accept(said("And which sail?"))
+        await processes.first.ledger.accept(said("And which sail?"))
+        [joined] = await processes.first.ledger.waiting(claim)
         await postgres.keep_replica(processes.url)
-        joined = Waiting(waits.turn, 0, "And which sail?")
-        await processes.first.ledger.finish(
-            claim, Closing(ANSWER.outcome, ANSWER.reply, ("page-1",), joined=(joined,)), START
-        )
+        await processes.first.ledger.finish(claim, replace(ANSWER, joined=(joined,)), START)
         await postgres.fail_over(processes.url)
         assert await processes.first.recent_writes.lost() is None, "both messages are there"
         assert await processes.first.recent_writes.lost(thorough=True) == LostWrites(START, 0, 0, turns=2)
@@ -115,6 +113,88 @@ async def test_a_message_that_comes_again_to_another_process_is_not_answered_aga
         await repaired(processes.first)
         assert await repaired(processes.second)
         assert await next_claim(processes.second, "b") is None
+
+
+async def test_a_message_that_comes_again_as_another_event_is_not_answered_again(postgres: PostgresServer) -> None:
+    async with both(postgres) as processes:
+        await postgres.keep_replica(processes.url)
+        asked, of_other = said("Which boat?"), said("Which sail?", conversation="elsewhere")
+        for message in (asked, of_other):
+            await processes.first.ledger.accept(message)
+            await processes.first.ledger.finish(await claimed(processes.first, "a"), ANSWER, START)
+        await postgres.fail_over(processes.url)
+        again = [replace(message, event_id=f"history {message.message_id}") for message in (asked, of_other)]
+        assert not (await processes.second.ledger.accept(again[0])).duplicate
+        await repaired(processes.first)
+        assert await repaired(processes.second)
+        assert await next_claim(processes.second, "b") is None
+        assert (await processes.second.ledger.accept(again[1])).duplicate
+        assert await processes.first.recent_writes.delete_unfinished(LATER) == 0
+
+
+async def test_a_message_that_joined_is_not_answered_again_whoever_took_it_in(postgres: PostgresServer) -> None:
+    async with both(postgres) as processes:
+        await processes.first.ledger.accept(said("Which boat?"))
+        claim = await claimed(processes.first, "a")
+        await processes.second.ledger.accept(said("And which sail?"))
+        await postgres.keep_replica(processes.url)
+        [joined] = await processes.first.ledger.waiting(claim)
+        await processes.first.ledger.finish(claim, replace(ANSWER, joined=(joined,)), START)
+        await postgres.fail_over(processes.url)
+        await repaired(processes.first)
+        assert await repaired(processes.second)
+        assert await next_claim(processes.second, "b") is None
+
+
+async def test_a_message_that_was_edited_while_it_joined_is_still_answered(postgres: PostgresServer) -> None:
+    async with both(postgres) as processes:
+        await processes.first.ledger.accept(said("Which boat?"))
+        claim, edited = await claimed(processes.first, "a"), said("And which sail?")
+        await processes.first.ledger.accept(edited)
+        [joined] = await processes.first.ledger.waiting(claim)
+        await processes.first.ledger.amend("test", "channel", edited.message_id, "And which mast?")
+        await postgres.keep_replica(processes.url)
+        await processes.first.ledger.finish(claim, replace(ANSWER, joined=(joined,)), START)
+        await postgres.fail_over(processes.url)
+        await repaired(processes.first)
+        assert await repaired(processes.second)
+        again = await next_claim(processes.second, "b")
+        assert again is not None
+        assert again.incoming.text == "And which mast?"
+
+
+async def test_a_turn_that_another_process_runs_by_now_is_not_taken_from_it(postgres: PostgresServer) -> None:
+    async with both(postgres) as processes:
+        await processes.first.ledger.accept(said("Which boat?"))
+        await postgres.keep_replica(processes.url)
+        await processes.first.ledger.release(await claimed(processes.first, "a"))
+        await processes.first.ledger.save(await claimed(processes.first, "a"), reply_ref=json.dumps(["page-1"]))
+        await postgres.fail_over(processes.url)
+        await processes.second.recent_writes.settle(None, waits=False)  # the first one was away for too long
+        claim = await next_claim(processes.second, "b")
+        assert claim is not None
+        assert await processes.first.recent_writes.lost(thorough=True) is None
+        await processes.second.ledger.finish(claim, ANSWER, LATER)
+
+
+async def test_a_reply_whose_end_is_being_stored_can_be_continued_on_its_own_pages_only(
+    postgres: PostgresServer,
+) -> None:
+    async with both(postgres) as processes:
+        await processes.first.ledger.accept(said("Which boat?"))
+        claim = await claimed(processes.first, "a", now=LATER)
+        await postgres.keep_replica(processes.url)
+        await processes.first.ledger.save(claim, reply_ref=json.dumps(["page-1"]))
+        memory = processes.first.recent_writes.memory
+        assert memory is not None
+        memory.note_shown(claim, replace(ANSWER, pages=("page-1", "file-1")))
+        await postgres.fail_over(processes.url)
+        await repaired(processes.first)
+        await repaired(processes.second)
+        await processes.first.ledger.release(claim)
+        again = await next_claim(processes.second, "b")
+        assert again is not None
+        assert json.loads(again.reply_ref) == ["page-1"]
 
 
 async def test_a_turn_that_was_running_continues_on_the_pages_that_it_has(postgres: PostgresServer) -> None:

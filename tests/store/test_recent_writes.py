@@ -95,6 +95,20 @@ async def test_a_turn_that_a_failover_lost_is_not_continued_under_the_same_numbe
         assert accepted.turn > lost.turn + 1
 
 
+async def test_the_numbers_that_a_failover_lost_are_left_out_once_however_many_processes_repair(
+    postgres: PostgresServer,
+) -> None:
+    async with postgres.migrated() as url, opened(url) as store, opened(url) as other:
+        await postgres.keep_replica(url)
+        lost = [(await each.ledger.accept(said("Which boat?"))).turn for each in (store, other)]
+        await postgres.fail_over(url)
+        for each in (store, other):
+            assert await each.recent_writes.lost() is not None
+            await each.recent_writes.repair(START)
+        after = (await store.ledger.accept(said("Which sail?"))).turn - max(lost)
+        assert 0 < after < 110_000
+
+
 async def test_a_lost_message_that_this_process_answered_is_not_accepted_again(postgres: PostgresServer) -> None:
     async with postgres.migrated() as url, opened(url) as store, opened(url) as other:
         await postgres.keep_replica(url)
@@ -169,10 +183,10 @@ async def test_turns_are_claimed_although_the_server_does_not_report_its_timelin
 ) -> None:
     async with postgres.migrated() as url, opened(url) as store:
         if had_timelines:
-            assert await store.recent_writes.is_settled()
+            assert (await store.recent_writes.timeline()).is_settled
         await change_server(postgres, url, *statements)
         await store.ledger.accept(said("Which boat?"))
-        assert await store.recent_writes.is_settled()
+        assert (await store.recent_writes.timeline()).is_settled
         await claimed(store)
 
 
@@ -181,13 +195,13 @@ async def test_a_timeline_that_cannot_be_read_for_once_is_read_again(postgres: P
     async with postgres.migrated() as url, opened(url) as store:
         await change_server(postgres, url, NO_FUNCTION, failing(code))
         with pytest.raises(StoreError):
-            await store.recent_writes.is_settled()
+            await store.recent_writes.timeline()
         as_before = "ALTER FUNCTION walfile_name(pg_lsn) RENAME TO pg_walfile_name"
         await change_server(postgres, url, "DROP FUNCTION pg_catalog.pg_walfile_name(pg_lsn)", as_before)
-        assert await store.recent_writes.is_settled()
+        assert (await store.recent_writes.timeline()).is_settled
         await postgres.keep_replica(url)
         await postgres.fail_over(url)
-        assert not await store.recent_writes.is_settled()
+        assert not (await store.recent_writes.timeline()).is_settled
 
 
 async def test_a_file_has_no_failover_and_nothing_is_kept_of_it(store: Store) -> None:

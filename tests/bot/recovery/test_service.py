@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.errors import StoreUnavailable
-from agent.ports.recent_writes import LostWrites
+from agent.ports.recent_writes import LostWrites, Timeline
 from bot.recovery.service import AGE, LOOK_S, SETTLE_S, WAIT_S, LostWritesService
 from tests.fakes.clock import NOON, FakeClock
 
@@ -24,17 +24,18 @@ class Writes:
     away: int = 0
     broken: int = 0
     unread: int = 0
+    name: str = "1"
     unsettled: bool = False
     repaired_by: int = 0
     connected: bool = True
     settled_others: list[int | None] = field(default_factory=list[int | None])
     steps: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
 
-    async def is_settled(self) -> bool:
+    async def timeline(self) -> Timeline:
         if self.away:
             self.away -= 1
             raise StoreUnavailable("The database is away.")
-        return not self.unsettled
+        return Timeline(self.name, not self.unsettled)
 
     async def settle(self, others: int | None, *, waits: bool) -> bool:
         assert not self.losing
@@ -49,7 +50,8 @@ class Writes:
         if self.broken:
             self.broken -= 1
             raise ValueError("unexpected")
-        return self.losing[0] if self.losing else None
+        first = self.losing[0] if self.losing else None
+        return first if first is None or thorough or first.messages or first.forgettings else None
 
     async def repair(self, now: datetime) -> None:
         assert now == self.clock.now()
@@ -127,9 +129,46 @@ async def test_a_platform_that_is_not_connected_is_read_when_it_is() -> None:
     assert writes.steps[2:] == [("read another 11:59", READ + 11 * LOOK_S)] * 2
 
 
-async def test_a_history_is_not_read_for_a_loss_that_is_too_old() -> None:
-    writes = Writes(FakeClock(auto=False), [LostWrites(NOON - AGE, 3, 1)])
-    assert await served(writes, 20 * LOOK_S) == [("repaired 12:00", 0)]
+async def test_a_history_is_not_read_from_before_the_day_before() -> None:
+    writes = Writes(FakeClock(auto=False), [LostWrites(NOON - 2 * AGE, 3, 1)])
+    assert await served(writes, 20 * LOOK_S) == [("repaired 12:00", 0), ("read 12:00", READ)]
+
+
+async def test_what_a_second_failover_loses_is_read_although_the_first_was_just_read() -> None:
+    writes = Writes(FakeClock(auto=False), [LostWrites(EARLIER, 3, 1)], unread=2)
+    async with service_of(writes).serving():
+        await writes.clock.advance(READ)
+        writes.losing = [LostWrites(SINCE, 1, 0)]  # while the first cannot be read
+        await writes.clock.advance(20 * LOOK_S)
+    again = READ + LOOK_S
+    assert writes.steps == [
+        ("repaired 11:58", 0),
+        ("repaired 11:59", again),
+        ("read 11:58", again + LOOK_S),
+        ("read 11:59", again + READ),
+    ]
+
+
+async def test_a_process_that_was_away_while_others_settled_a_timeline_looks_thoroughly_once() -> None:
+    writes = Writes(FakeClock(auto=False))
+    async with LostWritesService(writes, writes.clock, {}, lambda: 1, writes.end_lost).serving():
+        await writes.clock.advance(LOOK_S)
+        writes.steps.clear()
+        writes.name, writes.losing = "2", [LostWrites(SINCE, 0, 0, turns=1)]
+        writes.broken = 1
+        await writes.clock.advance(4 * LOOK_S)
+    assert [step for step, _ in writes.steps] == ["ended lost turns", "ended lost turns", "repaired 11:59"]
+
+
+async def test_each_failover_gives_other_processes_time_to_repair() -> None:
+    writes = Writes(FakeClock(auto=False), unsettled=True)
+    async with service_of(writes).serving():
+        await writes.clock.advance(SETTLE_S - 1)
+        writes.name = "2"
+        await writes.clock.advance(SETTLE_S)
+        assert writes.steps == []
+        await writes.clock.advance(1)
+    assert writes.steps == [("settled", 2 * SETTLE_S - 1 + WAIT_S)]
 
 
 async def test_turns_wait_until_other_processes_have_repaired() -> None:
