@@ -62,7 +62,7 @@ WRONG_METHOD = "Use {method} for this address."
 NO_JSON_TYPE = "Send JSON, with the header Content-Type: application/json."
 NO_JSON = "The body is not valid JSON in UTF-8."
 NO_OBJECT = "The body must be a JSON object."
-TOO_DEEP = "The JSON is nested more than {depth} levels deep."
+TOO_DEEP = "The JSON is nested more than {depth} levels deep. Use fewer levels."
 MANY_PARTS = (
     "The body contains more than {limit:,} {{ and [ characters. Send fewer messages, or continue a conversation. The "
     "bot stores its history."
@@ -79,13 +79,16 @@ NO_MESSAGE = (
     "{param} must be a message object with the fields role and content. Calls and results of tools are not supported."
 )
 NO_ROLE = "The role of {param} must be one of {roles}."
-NO_TEXT_PART = "{param} is not text. Images, files, and audio are not supported."
+NO_TEXT_PART = "{param} is not text. Images, files, and audio are not supported. Send text only."
 LAST_NOT_USER = 'The last message is the question, so its role must be "user".'
 QUESTION_EMPTY = "The last message is the question, so it cannot be empty."
-QUESTION_LONG = "The question has more than {limit:,} characters."
+QUESTION_LONG = "The question has more than {limit:,} characters. Shorten it."
 CONVERSATION_FORM = "The name of a conversation can have up to 64 letters, digits, hyphens, and underscores."
 TWO_CONVERSATIONS = "Use either previous_response_id or conversation, not both."
-NO_RESPONSE = "There is no previous response with this ID in your conversations."
+NO_RESPONSE = (
+    "There is no previous response with this ID in your conversations. To start a new one, leave out "
+    "previous_response_id."
+)
 NO_MODEL = "There is no model {name} for this token. GET /v1/models lists the models."
 _OWN_TOOLS = "The bot uses its own tools, and requests cannot add others. Leave out {param}."
 UNSUPPORTED = {
@@ -116,16 +119,18 @@ POST_NO_SUCH_CHANNEL = "channel must be the ID, the link, or the name of a chann
 POST_OTHER_CHANNEL = "A service's token posts only in its own channel. Leave out channel."
 POST_FOR_NOBODY = "On this bot, only services' tokens can post. An operator can change this (COGENCY_ACT)."
 POST_IN_THREAD = "A post goes into a channel, not into a thread. Name the channel."
-POST_CLOSED = "The bot may not post for people in {name}. Its managers can change this with /channel act on."
-POSTS_OF_PERSON = "The token's owner has reached today's limit of {limit} posts and other actions."
-POSTS_IN_PLACE = "This channel has reached today's limit of {limit} posts and other actions."
+POST_CLOSED = (
+    "The bot may not post for people in {name}. Its managers and operators can change this with /channel act on."
+)
+POSTS_OF_PERSON = "The token's owner has reached today's limit of {limit} posts and other actions. Try again tomorrow."
+POSTS_IN_PLACE = "This channel has reached today's limit of {limit} posts and other actions. Try again tomorrow."
 POST_EMPTY = "The text of a post cannot be empty."
 POST_LONG = "The text has more than {limit:,} characters. Shorten it, or split it into several posts."
-TOKEN_SPENT = "This token has used its budget of {budget} for today (UTC)."
+TOKEN_SPENT = "This token has used its budget of {budget} for today (UTC). Try again tomorrow."
 INTERRUPTED = "The bot stopped before the answer was complete. Ask again."
 STORE_AWAY = "The bot's database cannot be reached right now. Try again in a minute."
 CLIENT_GONE = "The program that asked is no longer connected."
-TOKEN_REVOKED_MEANWHILE = "The token was revoked."
+TOKEN_REVOKED_MEANWHILE = "The token was revoked. Use another token."
 FILE_NOT_SENT = "(The bot also made the file {name}, which this API cannot return.)"
 SENT_BEFORE = "an earlier message of this conversation, as reported by the program"
 SENT_ORDERS = "instructions that the program sent with the question"
