@@ -3,6 +3,7 @@
 Real PostgreSQL, put back to an earlier state below the stores of two processes.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,10 +16,12 @@ from agent.events import Outcome
 from agent.ports.recent_writes import LostWrites
 from agent.shown_replies import DELETE_REPLY, ShownPage
 from agent.turn_records import Claim, Claiming, Closing
+from store.databases.postgresql import connect
 from store.engine import Store, open_store
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PostgresServer
+from tests.patience import PATIENCE_S
 
 LATER = START + 2 * LEASE
 ANSWER = Closing(Outcome.ANSWERED, "The red one.", pages=("page-1",))
@@ -163,18 +166,41 @@ async def test_a_message_that_was_edited_while_it_joined_is_still_answered(postg
         assert again.incoming.text == "And which mast?"
 
 
+async def lose_second_claim(postgres: PostgresServer, processes: Both) -> None:
+    """The first process loses two claims of a turn, and the page that it has shown under the second."""
+    await processes.first.ledger.accept(said("Which boat?"))
+    await postgres.keep_replica(processes.url)
+    await processes.first.ledger.release(await claimed(processes.first, "a"))
+    await processes.first.ledger.save(await claimed(processes.first, "a"), reply_ref=json.dumps(["page-1"]))
+    await postgres.fail_over(processes.url)
+
+
 async def test_a_turn_that_another_process_runs_by_now_is_not_taken_from_it(postgres: PostgresServer) -> None:
     async with both(postgres) as processes:
-        await processes.first.ledger.accept(said("Which boat?"))
-        await postgres.keep_replica(processes.url)
-        await processes.first.ledger.release(await claimed(processes.first, "a"))
-        await processes.first.ledger.save(await claimed(processes.first, "a"), reply_ref=json.dumps(["page-1"]))
-        await postgres.fail_over(processes.url)
+        await lose_second_claim(postgres, processes)
         await processes.second.recent_writes.settle(None, waits=False)  # the first one was away for too long
         claim = await next_claim(processes.second, "b")
         assert claim is not None
         assert await processes.first.recent_writes.lost(thorough=True) is None
         await processes.second.ledger.finish(claim, ANSWER, LATER)
+
+
+async def test_a_turn_that_another_process_claims_in_this_moment_is_not_taken_from_it(postgres: PostgresServer) -> None:
+    async with both(postgres) as processes:
+        await lose_second_claim(postgres, processes)
+        assert await processes.first.recent_writes.lost(thorough=True) is not None
+        connection = await connect(processes.url, timeout_s=PATIENCE_S, command_timeout_s=PATIENCE_S, settings={})
+        try:
+            async with connection.transaction():
+                await connection.execute("UPDATE turn SET state = 'running', owner = 'b', epoch = 1")
+                repairing = asyncio.create_task(processes.first.recent_writes.repair(LATER))
+                waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                while not await postgres.value(waiting, database="postgres"):
+                    assert not repairing.done()
+            await repairing
+            assert await connection.fetchval("SELECT owner FROM turn") == "b"
+        finally:
+            await connection.close()
 
 
 async def test_a_reply_whose_end_is_being_stored_can_be_continued_on_its_own_pages_only(
