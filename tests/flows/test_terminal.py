@@ -583,7 +583,10 @@ def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     assert cogency(tmp_path, "--version").stdout.startswith("cogency 0.")
     described = " ".join(cogency(tmp_path, "--help").stdout.split())
     assert "check-model" in described
-    assert ".env in the current folder. If that file does not exist or sets none of these settings" in described
+    assert (
+        "If that file does not exist or sets none of these settings, it is .env in your configuration folder"
+        in described
+    )
     assert "--config FILE" in described
     assert "Chat in the terminal, or through pipes. Type /help" in cogency(tmp_path, "chat", "--help").stdout
 
