@@ -2,8 +2,8 @@
 
 Rules. It changes nothing unless it is run with --fix, and sends no message:
   A check raises nothing; an error becomes its finding.
-  A finding is a problem if and only if it prevents a start or an answer: the broken set-ups in the tests are tried with
-  both the checks and a start.
+  A finding is a problem if it prevents a start, an answer or something important, such as buttons: the broken set-ups
+  in the tests are tried with both the checks and a start.
 """
 
 import asyncio
