@@ -116,7 +116,8 @@ ANSWER_BROKE_OFF = "The answer from {label} was cut off{why}. Please ask again."
 UNREACHABLE = "{label} does not respond at {address}: {remedy}."
 CERTIFICATE_REFUSED = "The certificate of {label} at {address} is not trusted here ({problem}): {remedy}."
 TRUST_CERTIFICATE = (
-    "if your company or you issued it, set SSL_CERT_FILE to a file with the certificate of the issuing authority"
+    "if you or your company issued it, set SSL_CERT_FILE to a file that contains both the public certificate "
+    "authorities and your own (docs/proxy.md)"
 )
 RENEW_CERTIFICATE = "renew it, or check this machine's clock"
 CHECK_CERTIFICATE_NAME = "check the address"

@@ -104,7 +104,7 @@ DECLINE = "Decline"
 CONTINUE = "Continue"
 FINISH = "Finish now"
 REQUEST_ENDED = {
-    "GIVEN": "{whose} was extended by {percent}% for today, by {person}.",
+    "GIVEN": "{whose} is {percent}% higher today, because {person} extended it.",
     "REFUSED": "{whose} was not extended today, because {person} declined.",
     "OVER": "{whose} was not extended. The day is over.",
 }
@@ -126,8 +126,8 @@ APPROVERS_UNKNOWN = "I could not check whether you can extend this budget. Pleas
 WHO_EXTENDS = {"": "operators", "others": "the people chosen by the operator"}
 WAITS_FOR_EXTENSION = "This answer waits until someone extends the budget. Only {who} can do that."
 RUN_WAITS = (
-    "This answer has reached the limit of {limit} for one answer, and waits for your decision. If you continue it, I "
-    "will ask again after it has used the same amount again."
+    "The next step of this answer would probably exceed the limit of {limit} for one answer, so it waits for your "
+    "decision. If you continue it, I will ask again after it has used that much more."
 )
 OR = " or "
 SPENT_OF = "{spent} of {limit}"

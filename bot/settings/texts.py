@@ -55,8 +55,8 @@ EXAMPLE_HEAD = (
     "# Copy this file to ~/.config/cogency/.env (on Linux) and uncomment the lines that you need. No setting is "
     "required.\n# If the current folder has a .env file, Cogency reads that file instead. With --config FILE, it reads "
     "only FILE.\n# Environment variables override the file. Make sure that only you can read and write it: chmod 600 "
-    ".env\n# A secret (an API key, a token, or the database's address) can be in a separate file, as Docker, "
-    "Kubernetes, and\n# systemd provide it: OPENAI_API_KEY_FILE=/run/secrets/openai. With OPENAI_API_KEY=keyring, "
-    "Cogency reads it from the\n# system keychain. Before that, install the `keychain` extra and run `keyring set "
-    "cogency OPENAI_API_KEY`.\n"
+    ".env\n# To read a secret (an API key, a token, or the database's address) from a file, such as one that Docker, "
+    "Kubernetes,\n# or systemd provides, add _FILE to its name: OPENAI_API_KEY_FILE=/run/secrets/openai. With "
+    "OPENAI_API_KEY=keyring,\n# Cogency reads it from the system keychain. Before that, install the `keychain` extra "
+    "and run `keyring set cogency\n# OPENAI_API_KEY`.\n"
 )

@@ -402,7 +402,9 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "open_question": Stored("a question from a tool to the asker, and the answer", "as long as the call waits"),
         "action_record": Stored(
-            f"the model's tool calls in an answer, and the first {RESULT_CHARS:,} characters of each result", _WITH_TURN
+            "for each call of the model in an answer: up to 4,000 characters of its thoughts, its tool calls, and the first "
+            f"{RESULT_CHARS:,} characters of each result",
+            _WITH_TURN,
         ),
         "task_workspaces": Stored("the model's notes on a running task", "as long as the task runs"),
         "schedule": Stored(

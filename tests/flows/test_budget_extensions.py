@@ -141,7 +141,7 @@ async def test_an_answer_waits_until_an_operator_extends_the_budget_once_and_its
         await here.world.press(request, budgets_texts.EXTEND, Who.OTHER)
         await here.world.until(lambda: here.texts()[-1].endswith(FOUND))
         await here.ended()
-        await here.world.until(lambda: any("was extended by 50%" in page.whole for page in here.written("", Who.OTHER)))
+        await here.world.until(lambda: any("is 50% higher today" in page.whole for page in here.written("", Who.OTHER)))
         await here.world.ask("hello again")
         await here.world.until(lambda: here.texts()[-1] == "Hello.")
         await here.ended()

@@ -165,7 +165,7 @@ async def test_a_person_extends_the_budget_of_another_whose_answer_waits_for_it(
         assert asked["channel"] == "dm-ann"
         assert not ben.with_words("Ben's budget")
         await ann.press(asked, budgets_texts.EXTEND)
-        await ann.shown("was extended by 1000%")
+        await ann.shown("is 1000% higher today")
         await ben.shown("Your budget for today is")
 
 

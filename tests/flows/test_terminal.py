@@ -75,7 +75,7 @@ def from_nothing(folder: Path, *arguments: str, **settings: str) -> subprocess.C
 def test_an_answer_at_the_terminal_asks_before_it_goes_beyond_its_limit(tmp_path: Path) -> None:
     typed = "use schedules {}\nyes\nuse schedules {}\nno\n"
     said = cogency(tmp_path, "chat", typed=typed, COGENCY_RUN_TOKENS="100").stdout
-    assert said.count("has reached the limit of $2.00 or 100 tokens for one answer") == 2
+    assert said.count("exceed the limit of $2.00 or 100 tokens for one answer") == 2
     assert said.count("I stopped early.") == 1
 
 

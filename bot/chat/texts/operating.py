@@ -7,7 +7,7 @@ CLOCK_OFF = THIS_CLOCK + "differs from {name}'s by {seconds} seconds{matters}"
 SET_CLOCK = "Turn on network time (NTP)."
 CERTIFICATE_NOT_TRUSTED = (
     "its certificate is not trusted here ({problem}); if your company or its proxy issued it, set SSL_CERT_FILE to a "
-    "file with the certificate of the issuing authority"
+    "file that contains both the public certificate authorities and your company's (docs/proxy.md)"
 )
 PORT_IN_USE = (
     "{setting}: port {port} on {host} is already in use. Stop the program that uses it, or choose another port."

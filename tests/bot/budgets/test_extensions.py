@@ -166,7 +166,7 @@ async def test_only_whom_it_is_for_extends_it_and_what_was_asked_becomes_the_out
     assert await office.press(MIA, extend) == budgets_texts.NOT_DECIDED["GIVEN_BEFORE"]
     await office.work()
     (outcome,) = office.shown_to(MIA)
-    assert "was extended by 50% for today" in outcome.text
+    assert "is 50% higher today" in outcome.text
     assert outcome.actions == ()
 
 
