@@ -65,7 +65,7 @@ async def serving(
                 JobLimits(sweep_s=1.0),
             ).serving(),
         ):
-            service.histories = host.platforms.histories
+            service.histories, service.end_lost = host.platforms.histories, host.turns.end_lost
             yield host
 
 

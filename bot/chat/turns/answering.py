@@ -448,7 +448,21 @@ class Answering:
                 stray = await surface.find_surplus(unsure, [PageRef(page) for page in pages])
             if stray is not None and stray.id not in pages:
                 log.info("turn %d: deleting a surplus page", turn)
-                await surface.delete(stray)
+                await self._delete(stray, surface, until)
+
+    async def _delete(self, page: PageRef, surface: Surface, until: float) -> None:
+        """Delete a page, when its platform's limits allow it. Raises SurfaceError, and PageQueued or PageLimited after
+        `until`.
+        """
+        while True:
+            try:
+                await surface.delete(page)
+            except (PageQueued, PageLimited) as later:
+                if self.clock.monotonic() > until:
+                    raise
+                await self.clock.sleep(later.wait_s if isinstance(later, PageQueued) else later.retry_after_s)
+            else:
+                return
 
     async def _generate(
         self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]

@@ -260,8 +260,9 @@ class SlackSurface:
 
     async def delete(self, page: PageRef) -> None:
         _, ts = attachments.place_of_page(self._to.channel, page.id)
-        if self._live.pop(ts, None) is not None:
+        if ts in self._live:
             await self._streams.drop(ts)
+            del self._live[ts]
         with message_pages.page_errors():
             await attachments.delete_shown(self._api, self._to.channel, page.id)
 

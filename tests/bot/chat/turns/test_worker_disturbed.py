@@ -10,7 +10,17 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
 from agent.turn_records import Claim, Claiming, Closing
-from bot.chat.reply.surface import Limits, PageContent, PageKey, PageRef, PageRefused, PageUnsent, ReplyEnd
+from bot.chat.reply.surface import (
+    Limits,
+    PageContent,
+    PageKey,
+    PageLimited,
+    PageQueued,
+    PageRef,
+    PageRefused,
+    PageUnsent,
+    ReplyEnd,
+)
 from bot.chat.turns.worker import TurnWorkerLimits
 from tests.bot.chat.turns.test_worker import World
 from tests.fakes.clock import FakeClock
@@ -116,13 +126,16 @@ async def test_a_lease_that_is_renewed_just_as_its_turn_ends_does_not_lose_the_t
 
 
 class SlowSurface(FakeSurface):
-    """The first post takes until `arrives`, its answer may be lost, and no page can be found by its key alone."""
+    """The first post takes until `arrives`, and its answer may be lost. The first page that is to be deleted has to
+    wait. No page can be found by its key alone.
+    """
 
     def __init__(self, clock: FakeClock, *, answer_lost: bool) -> None:
         super().__init__(clock)
         self.arrives = asyncio.Event()
         self.answer_lost = answer_lost
         self.posts = 0
+        self.waits = [PageQueued(1.0), PageLimited(1.0)]
 
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
         return None
@@ -136,6 +149,11 @@ class SlowSurface(FakeSurface):
         if number == 1 and self.answer_lost:
             raise PageUnsent("the answer was lost")
         return page
+
+    async def delete(self, page: PageRef) -> None:
+        if self.waits:
+            raise self.waits.pop()
+        await super().delete(page)
 
     async def find_surplus(self, key: PageKey, pages: Collection[PageRef]) -> PageRef | None:
         assert key == PageKey(1, 0)
