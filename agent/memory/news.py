@@ -42,6 +42,7 @@ from agent.memory.succession import is_of_another_end
 from agent.memory.told import Told
 from agent.memory.whose_cues import TITLES
 
+_APOSTROPHE: Final = re.compile("['’]")
 COMPOUND_WORDS: Final = 2  # Of a key that names an attribute of something: "hourly rate works"
 COMPOUND_SIGNS: Final = 4  # Of such a key in Chinese or Japanese
 COMMON_WORDS: Final = 2  # By which both speak of one thing, where the newer one begins with the speaker
@@ -108,7 +109,7 @@ def _has_compound_key(pair: Pair) -> bool:
 def _begins_with_another_place(pair: Pair) -> bool:
     """Return whether it begins with a preposition and a thing of which nothing was said: "at the client's, …"."""
     first = clauses_of(pair.newer.said)[0] if "," in pair.newer.said else ""
-    words = [re.split("['’]", word)[-1] for word in WORD.findall(first)]  # "l'agence"
+    words = [_APOSTROPHE.split(word)[-1] for word in WORD.findall(first)]  # "l'agence"
     telling = [word for word in content_of(first) if tells(word)]
     telling = [word for word in telling if len(word.raw) > 1]  # "À"
     if not words or not 0 < len(telling) <= PLACE_WORDS or telling[0].raw == words[0].lower():
