@@ -10,7 +10,7 @@ Rules (ARCHITECTURE.md, "One visible reply").
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -415,21 +415,9 @@ class Answering:
         """Delete the pages of a reply that was taken back after its words were shown, and leave nothing of it to be
         stored. Raises SurfaceError: then the turn is postponed.
         """
-        backoff, until = Backoff(), self.clock.monotonic() + PRESENT_S
-        pages = [*ended.closing.pages]
-        while pages:
-            try:
-                await running.lease.ensure(running.claim)
-                await surface.delete(PageRef(pages[0]))
-            except (PageGone, PageLocked):
-                pages.pop(0)
-            except SurfaceError as error:
-                pause = error.retry_after_s if isinstance(error, PageLimited) else backoff.failed()
-                if self.clock.monotonic() + pause > until:
-                    raise
-                await self.clock.sleep(pause)
-            else:
-                pages.pop(0)
+        until = self.clock.monotonic() + PRESENT_S
+        for page in ended.closing.pages:
+            await self._delete(PageRef(page), surface, until, partial(running.lease.ensure, running.claim))
         nothing: dict[str, Any] = {"reply": "", "pages": (), "files": (), "summary": None, "presentation": None}
         return _closing(ended, **nothing, learn_at=None, excluded_from_learning=True)
 
@@ -450,17 +438,25 @@ class Answering:
                 log.info("turn %d: deleting a surplus page", turn)
                 await self._delete(stray, surface, until)
 
-    async def _delete(self, page: PageRef, surface: Surface, until: float) -> None:
-        """Delete a page, when its platform's limits allow it. Raises SurfaceError, and PageQueued or PageLimited after
-        `until`.
+    async def _delete(
+        self, page: PageRef, surface: Surface, until: float, check: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Delete a page; try again until a time while the platform does not allow it or cannot be reached. `check`: a
+        condition of each attempt. Raises SurfaceError after that, and what `check` raises.
         """
+        backoff = Backoff()
         while True:
             try:
+                if check is not None:
+                    await check()
                 await surface.delete(page)
-            except (PageQueued, PageLimited) as later:
-                if self.clock.monotonic() > until:
+            except (PageGone, PageLocked):
+                return
+            except SurfaceError as error:
+                pause = error.retry_after_s if isinstance(error, PageLimited) else backoff.failed()
+                if self.clock.monotonic() + pause > until:
                     raise
-                await self.clock.sleep(later.wait_s if isinstance(later, PageQueued) else later.retry_after_s)
+                await self.clock.sleep(pause)
             else:
                 return
 

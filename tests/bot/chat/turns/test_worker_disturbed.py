@@ -135,7 +135,7 @@ class SlowSurface(FakeSurface):
         self.arrives = asyncio.Event()
         self.answer_lost = answer_lost
         self.posts = 0
-        self.waits = [PageQueued(1.0), PageLimited(1.0)]
+        self.waits = [PageQueued(1.0), PageLimited(1.0), PageUnsent("the network is gone")]
 
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
         return None
