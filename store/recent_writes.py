@@ -25,7 +25,7 @@ from store.databases.database import Database, SqlStore, in_order, is_postgresql
 from store.erased_ids import ErasedIds, erased
 from store.json_lists import texts_in
 from store.turns import lost_turns
-from store.turns.write_memory import BegunTurn, StoredForgetting, StoredMessage, WriteMemory
+from store.turns.write_memory import BegunTurn, MessageIds, RecentMessage, StoredForgetting, WriteMemory
 
 # Beyond all lost numbers: more turns than are begun while replication lags. Once these are skipped, it changes nothing.
 _SKIP_NUMBERS: Final = sa.text(
@@ -34,7 +34,7 @@ _SKIP_NUMBERS: Final = sa.text(
 )
 
 
-Written = TypeVar("Written", StoredMessage, BegunTurn)
+Written = TypeVar("Written", bound=MessageIds)
 
 
 def gone(connection: sa.Connection, writes: Sequence[Written], erased_ids: ErasedIds) -> list[Written]:
@@ -45,7 +45,7 @@ def gone(connection: sa.Connection, writes: Sequence[Written], erased_ids: Erase
     return [write for write in missing if known.isdisjoint(_hashes(write, erased_ids))]
 
 
-def _hashes(write: StoredMessage | BegunTurn, erased_ids: ErasedIds) -> tuple[str, str]:
+def _hashes(write: MessageIds, erased_ids: ErasedIds) -> tuple[str, str]:
     return erased_ids.of_event(*write.event), erased_ids.of_post(*write.post)
 
 
@@ -58,7 +58,7 @@ def _known(connection: sa.Connection, hashes: Collection[str]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Lost:
-    messages: list[StoredMessage] = field(default_factory=list[StoredMessage])
+    messages: list[RecentMessage] = field(default_factory=list[RecentMessage])
     forgettings: list[StoredForgetting] = field(default_factory=list[StoredForgetting])
     turns: list[BegunTurn] = field(default_factory=list[BegunTurn])
 
@@ -72,7 +72,7 @@ class _Lost:
 
 def _lost(
     connection: sa.Connection,
-    messages: Sequence[StoredMessage],
+    messages: Sequence[RecentMessage],
     forgettings: Sequence[StoredForgetting],
     begun: Sequence[BegunTurn],
     erased_ids: ErasedIds,
@@ -85,7 +85,7 @@ def _lost(
     )
 
 
-def refuse(connection: sa.Connection, message: StoredMessage, erased_ids: ErasedIds, now: datetime) -> None:
+def refuse(connection: sa.Connection, message: RecentMessage, erased_ids: ErasedIds, now: datetime) -> None:
     """Store the hashes by which this message is recognized, as if it had been forgotten, unless it is there."""
     in_order(connection, message.conversation)
     if gone(connection, [message], erased_ids):

@@ -20,7 +20,7 @@ from store import row_mapping
 from store.json_columns import NamedInProgress, is_text_only
 from store.message_tables import message
 from store.turn_tables import DONE, RUNNING, WAITING, turn
-from store.turns.write_memory import StoredMessage
+from store.turns.write_memory import RecentMessage
 
 
 def begun() -> ColumnElement[bool]:
@@ -65,11 +65,11 @@ def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
 _POSTED: Final = (turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id, turn.c.conversation)
 
 
-def end_joined(connection: Connection, ended: int, closing: Closing, now: datetime) -> list[StoredMessage]:
+def end_joined(connection: Connection, ended: int, closing: Closing, now: datetime) -> list[RecentMessage]:
     """End the turns of the messages that joined the turn `ended`, and move these messages before its reply. Return
     those whose turns have ended.
     """
-    answered = list[StoredMessage]()
+    answered = list[RecentMessage]()
     for joined in closing.joined:
         unchanged = and_(message.c.id == joined.message, message.c.turn == joined.turn, message.c.text == joined.text)
         still_waiting = and_(turn.c.id == joined.turn, turn.c.state == WAITING, exists().where(unchanged))
@@ -77,7 +77,7 @@ def end_joined(connection: Connection, ended: int, closing: Closing, now: dateti
         if (row := connection.execute(end.returning(*_POSTED)).one_or_none()) is not None:
             connection.execute(update(message).where(message.c.id == joined.message).values(turn=ended))
             posted = row.source, row.event_id, row.channel, row.message_id, row.conversation
-            answered.append(StoredMessage(joined.turn, *posted, now, answered=True))
+            answered.append(RecentMessage(*posted, now, joined.turn, answered=True))
     return answered
 
 

@@ -67,7 +67,7 @@ from store.turns.drawn_from import HAS_NARROW, sources_by_ids, sources_by_words
 from store.turns.narrowing import restrict_place
 from store.turns.open_questions import open_question
 from store.turns.turn_queue import claim_turn
-from store.turns.write_memory import StoredMessage, WriteMemory
+from store.turns.write_memory import RecentMessage, WriteMemory
 
 # The workspace of a running task, in a row of its own (seed 001).
 #
@@ -266,7 +266,7 @@ def set_text_of_claimed(
 
 def finish(
     connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime
-) -> tuple[bool, list[StoredMessage]]:
+) -> tuple[bool, list[RecentMessage]]:
     """End the turn; return whether others wait, and the messages that its reply answers as well."""
     # A message that arrives now either sees that the turn has ended, or is seen by the query below.
     in_order(connection, claim.incoming.conversation)
@@ -279,9 +279,9 @@ def finish(
 
 def _end(
     connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime
-) -> tuple[Incoming, list[StoredMessage]]:
+) -> tuple[Incoming, list[RecentMessage]]:
     """End the turn; return its message, in the conversation where the turn now is, and those that ended with it."""
-    joined = list[StoredMessage]()
+    joined = list[RecentMessage]()
     model_calls.settle_claim(connection, claim, closing.calls, now)
     _write(connection, claim, row_mapping.ending(closing, now) | {"charged": 0})
     if claim.epoch > 1:  # a killed process may have left questions, and a turn that waited has a pause

@@ -30,7 +30,7 @@ from store.turns import approvals
 from store.turns.approval_table import approval
 from store.turns.consents import consent
 from store.turns.open_questions import open_question
-from store.turns.write_memory import BegunTurn, Event, StoredMessage
+from store.turns.write_memory import BegunTurn, Event, MessageIds
 
 _COLUMNS: Final = (
     turn.c.id,
@@ -46,9 +46,7 @@ _COLUMNS: Final = (
 )
 
 
-def rows_of(
-    connection: sa.Connection, writes: Iterable[BegunTurn | StoredMessage], *, lock: bool = False
-) -> dict[Event, sa.Row[Any]]:
+def rows_of(connection: sa.Connection, writes: Iterable[MessageIds], *, lock: bool = False) -> dict[Event, sa.Row[Any]]:
     """Return the turns of these messages that exist, by the events of `writes`. `lock`: until the transaction ends."""
     asked = [*writes]
 

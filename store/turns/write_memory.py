@@ -28,10 +28,8 @@ Post: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class BegunTurn:
-    """A turn that this process has claimed. `pages`: where its reply can be continued. `shown`: its whole reply is
-    shown, on the `final_pages`. `ended`: its end was stored.
-    """
+class MessageIds:
+    """The ids by which a message and its turn are found. `time`: of what is noted about it."""
 
     source: str
     event_id: str
@@ -39,12 +37,6 @@ class BegunTurn:
     message_id: str
     conversation: str
     time: datetime
-    owner: str
-    epoch: int
-    pages: tuple[str, ...] = ()
-    final_pages: tuple[str, ...] = ()
-    shown: bool = False
-    ended: bool = False
 
     @property
     def event(self) -> Event:
@@ -56,23 +48,25 @@ class BegunTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredMessage:
+class RecentMessage(MessageIds):
+    """A message that this process has taken in or answered."""
+
     turn: int
-    source: str
-    event_id: str
-    channel: str
-    message_id: str
-    conversation: str
-    time: datetime
     answered: bool
 
-    @property
-    def event(self) -> Event:
-        return self.source, self.event_id
 
-    @property
-    def post(self) -> Post:
-        return self.source, self.channel, self.message_id
+@dataclass(frozen=True, slots=True)
+class BegunTurn(MessageIds):
+    """A turn that this process has claimed. `pages`: where its reply can be continued. `shown`: its whole reply is
+    shown, on the `final_pages`. `ended`: its end was stored.
+    """
+
+    owner: str = ""
+    epoch: int = 0
+    pages: tuple[str, ...] = ()
+    final_pages: tuple[str, ...] = ()
+    shown: bool = False
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +83,7 @@ class WriteMemory:
     """The newest writes of this process. `process`: a name that no other process has."""
 
     process: str
-    messages: deque[StoredMessage] = field(default_factory=lambda: deque[StoredMessage](maxlen=MESSAGES))
+    messages: deque[RecentMessage] = field(default_factory=lambda: deque[RecentMessage](maxlen=MESSAGES))
     forgettings: deque[StoredForgetting] = field(default_factory=lambda: deque[StoredForgetting](maxlen=FORGETTINGS))
     begun: dict[Event, BegunTurn] = field(default_factory=dict[Event, BegunTurn])
     """The turns that it has claimed, by their messages; the latest last."""
@@ -104,10 +98,9 @@ class WriteMemory:
         return f"{MARK}{self.process}:{self._marks}"
 
     def note_message(self, turn: int, incoming: Incoming, *, answered: bool) -> None:
-        posted = incoming.channel, incoming.message_id, incoming.conversation, incoming.time
-        self._note(StoredMessage(turn, incoming.source, incoming.event_id, *posted, answered))
+        self._note(RecentMessage(*_ids(incoming), incoming.time, turn, answered))
 
-    def _note(self, message: StoredMessage) -> None:
+    def _note(self, message: RecentMessage) -> None:
         self.messages.append(message)
         self._unseen = min(self._unseen + 1, MESSAGES)
 
@@ -116,10 +109,8 @@ class WriteMemory:
         return any(each.answered and each.post == posted for each in self.messages)
 
     def note_claim(self, claim: Claim, now: datetime) -> None:
-        asked = claim.incoming
-        posted = asked.source, asked.event_id, asked.channel, asked.message_id, asked.conversation
         pages = tuple(read_pages(claim.reply_ref or "[]"))
-        self._note_begun(BegunTurn(*posted, now, claim.owner, claim.epoch, pages))
+        self._note_begun(BegunTurn(*_ids(claim.incoming), now, claim.owner, claim.epoch, pages))
 
     def note_pages(self, claim: Claim, pages: Sequence[str]) -> None:
         """Before the pages are stored: they are shown already."""
@@ -132,13 +123,12 @@ class WriteMemory:
         if (begun := self._held(claim)) is not None:
             self._note_begun(replace(begun, final_pages=closing.pages, shown=True))
 
-    def note_ended(self, claim: Claim, joined: Iterable[StoredMessage]) -> None:
+    def note_ended(self, claim: Claim, joined: Iterable[RecentMessage]) -> None:
         """After the end was stored, also of the messages that the reply answers as well."""
         if (begun := self._held(claim)) is not None:
             self._note_begun(replace(begun, ended=True))
         for one in joined:
-            posted = one.channel, one.message_id, one.conversation
-            self._note_begun(BegunTurn(*one.event, *posted, one.time, "", 0, shown=True, ended=True))
+            self._note_begun(BegunTurn(*_ids(one), one.time, shown=True, ended=True))
             self._note(one)
 
     def _held(self, claim: Claim) -> BegunTurn | None:
@@ -155,21 +145,21 @@ class WriteMemory:
         if not isinstance(done.plan, OneReply):
             self.forgettings.append(done)
 
-    def to_look_for(self) -> list[StoredMessage]:
+    def to_look_for(self) -> list[RecentMessage]:
         """Return the NEWEST turns of the messages that were found, then the messages that no look has found yet."""
         noted = [*self.messages]
         seen = len(noted) - self._unseen
         newest = nlargest(NEWEST, noted[:seen], key=lambda message: message.turn)
         return [*newest, *noted[seen:]]
 
-    def found(self, messages: Sequence[StoredMessage]) -> None:
+    def found(self, messages: Sequence[RecentMessage]) -> None:
         """All of these, which `to_look_for` returned, are there."""
         later = [*self.messages]
         if messages and messages[-1] in later:
             later = later[later.index(messages[-1]) + 1 :]
         self._unseen = min(self._unseen, len(later))
 
-    def drop(self, messages: Collection[StoredMessage], forgettings: Collection[StoredForgetting]) -> None:
+    def drop(self, messages: Collection[RecentMessage], forgettings: Collection[StoredForgetting]) -> None:
         for message in messages:
             if message in self.messages:
                 self.messages.remove(message)
@@ -177,3 +167,7 @@ class WriteMemory:
             if forgetting in self.forgettings:
                 self.forgettings.remove(forgetting)
         self._unseen = min(self._unseen, len(self.messages))
+
+
+def _ids(message: Incoming | MessageIds) -> tuple[str, str, str, str, str]:
+    return message.source, message.event_id, message.channel, message.message_id, message.conversation
