@@ -80,7 +80,6 @@ class LostWritesService:
         try:
             yield
         finally:
-            looking.cancel()
             tasks = {looking} if self._reading is None else {looking, self._reading}
             for task in tasks:
                 task.cancel()

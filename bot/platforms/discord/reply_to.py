@@ -1,6 +1,6 @@
 """Addresses of answers and ids of their pages, as strings that the ledger stores. Pure.
 
-The id of a page tells how to reach it:
+The id of a page says how it is reached:
     channel/message           a message by the bot
     channel/message/answer    a public answer to an interaction: by the token while it lives, then as above
     @/message                 any other answer to an interaction: by the token only
