@@ -37,7 +37,7 @@ OUR_OWN: Final = {
     "bot/forgetting/service.py": "a job that this program stored",
     "bot/channels/service.py": "a choice that this program stored",
     "bot/forgetting/retention.py": "a job that this program stored",
-    "bot/handoff/service.py": "a job that this program stored",
+    "bot/handoff/messages.py": "a job that this program stored",
     "bot/memory/numbers.py": "numbers that this program stored",
     "bot/python/sandbox_process.py": "the request of the bot, its own process",
     "bot/platforms/discord/reply_to.py": "an address that this program stored",

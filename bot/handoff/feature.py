@@ -13,6 +13,7 @@ from bot.chat.kinds import TurnRule
 from bot.handoff import texts
 from bot.handoff.ask_a_human import handoff_tools
 from bot.handoff.commands import COMMAND
+from bot.handoff.messages import HandoffMessages
 from bot.handoff.notes import HandoffNote
 from bot.handoff.people import HandoffPeople, KnownPeople
 from bot.handoff.service import HandoffService
@@ -37,24 +38,25 @@ def open_handoff(core: Core, settings: HandoffSettings, known: KnownPeople, *, a
     if alone:
         return OpenedHandoff(Feature(name="handoff", commands=[COMMAND.refusing(texts.NOT_HERE)]))
     store = core.store
-    service = HandoffService(
+    people = HandoffPeople(store.preferences, known, core.platforms.approvers, settings.people)
+    service = HandoffService(handoffs=store.handoffs, people=people, clock=core.clock, operates=core.operates)
+    messages = HandoffMessages(
         handoffs=store.handoffs,
-        people=HandoffPeople(store.preferences, known, core.platforms.approvers, settings.people),
+        people=people,
         jobs=store.jobs,
         written=store.written_turns,
         schedules=core.platforms.schedules,
         clock=core.clock,
         wake=core.turns.wake,
-        operates=core.operates,
     )
-    return OpenedHandoff(feature_of(service), service, [handoff_tools(service)])
+    return OpenedHandoff(feature_of(service, messages), service, [handoff_tools(service)])
 
 
-def feature_of(service: HandoffService) -> Feature:
+def feature_of(service: HandoffService, messages: HandoffMessages) -> Feature:
     return Feature(
         name="handoff",
         commands=bound_commands(service),
-        jobs=[{HANDOFF: service.run}],
+        jobs=[{HANDOFF: messages.run}],
         kinds={TurnKind.HANDOFF: RULE},
         notes=[HandoffNote(service)],
     )

@@ -82,6 +82,11 @@ class Unclear:
 HumanOrder: TypeAlias = Prepare | AskNow | Send | Take | HandBack | Withdraw | KeepBot | ListRequests | Unclear
 
 
+def take_words(number: int) -> str:
+    """Return the words of the button by which the message about a request is found."""
+    return f"{WORD} {TAKE} {number}"
+
+
 def read_order(words: str, *, share: bool = False) -> HumanOrder:
     """`share`: the box of the form is ticked. Words that are no order are a message for the people."""
     words = words.strip()

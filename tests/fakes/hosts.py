@@ -76,6 +76,7 @@ from bot.forgetting.service import ForgetService
 from bot.forums import feature as forums_feature
 from bot.forums.service import ForumService
 from bot.handoff import feature as handoff_feature
+from bot.handoff.messages import HandoffMessages
 from bot.handoff.people import HandoffPeople
 from bot.handoff.service import HandoffService
 from bot.knowledge import feature as knowledge_feature
@@ -186,7 +187,7 @@ class ServedHost(Host):
     approvers: ApproverService
     extensions: ExtensionService
     forums: ForumService
-    handoff: HandoffService
+    handoff_messages: HandoffMessages
 
 
 def handoff_on(
@@ -196,17 +197,18 @@ def handoff_on(
     wake: Callable[[], None],
     operates: Callable[[str], bool],
     people: Entries = frozenset(),
-) -> HandoffService:
-    return HandoffService(
+) -> tuple[HandoffService, HandoffMessages]:
+    found = HandoffPeople(store.preferences, store.approvals, connections.approvers, people)
+    messages = HandoffMessages(
         handoffs=store.handoffs,
-        people=HandoffPeople(store.preferences, store.approvals, connections.approvers, people),
+        people=found,
         jobs=store.jobs,
         written=store.written_turns,
         schedules=connections.schedules,
         clock=clock,
         wake=wake,
-        operates=operates,
     )
+    return HandoffService(handoffs=store.handoffs, people=found, clock=clock, operates=operates), messages
 
 
 def forums_on(store: Stored, connections: PlatformConnections, clock: Clock, access: AccessRules) -> ForumService:
@@ -328,7 +330,7 @@ def host_on(
     approvers = ApproverService(
         store.approvals, store.jobs, store.audit, toolbox, clock, turns.wake, connections.approvers
     )
-    handoff = handoff_on(store, connections, clock, turns.wake, operates, handoff_people)
+    handoff, handoff_messages = handoff_on(store, connections, clock, turns.wake, operates, handoff_people)
     tools = ToolsService(
         ApprovalService(toolbox, policy, clock, turns.wake, approvers, [extensions, handoff]),
         questions or QuestionService(store.open_questions, clock),
@@ -406,7 +408,7 @@ def host_on(
         approvers=approvers,
         forums=forums,
         extensions=extensions,
-        handoff=handoff,
+        handoff_messages=handoff_messages,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,

@@ -119,7 +119,14 @@ def turns_host(
     if code is not None:
         files = ConversationFiles(store.conversations, reader, connections.files_now, store.saved_files)
         core += [PythonTool(code, files, RunLimits()), ChartTool(code)]
-    handoff = handoff_on(store, connections, clock, lambda: turns.wake(), operators.__contains__, handoff_people)  # noqa: PLW0108 -- made below
+    handoff, handoff_messages = handoff_on(
+        store,
+        connections,
+        clock,
+        lambda: turns.wake(),  # noqa: PLW0108 -- made below
+        operators.__contains__,
+        handoff_people,
+    )
     sources: list[ToolSource] = [FixedTools(tuple(tools)), connections, handoff_tools(handoff)]
     if acts is not None:
         sources.append(tools_of(service_on(store, connections.hands, clock, acts)))
@@ -156,7 +163,7 @@ def turns_host(
                 ambient.feature,
                 Feature(name="webhooks", kinds=event_kinds(hooks)),
                 Feature(name="forums", notes=[SolvedNote(forums_on(store, connections, clock, access))]),
-                handoff_feature.feature_of(handoff),
+                handoff_feature.feature_of(handoff, handoff_messages),
                 Feature(name="explanations", notes=[WhyNote()] if explains else []),
             ]
         ),

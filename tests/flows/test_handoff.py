@@ -67,7 +67,7 @@ class Desk:
         jobs, clock = host.store.jobs, self.world.clock
         async with (
             self.world.serving(host),
-            JobWorker(jobs, {HANDOFF: host.handoff.run}, clock, "handoff", OFTEN).serving()
+            JobWorker(jobs, {HANDOFF: host.handoff_messages.run}, clock, "handoff", OFTEN).serving()
             if writes
             else nullcontext(),
             JobWorker(jobs, {DELETE_REPLY: deleting}, clock, "deletions", OFTEN).serving(),

@@ -36,8 +36,9 @@ from bot.chat.access.acl import parse_entries
 from bot.chat.access.place_rules import HUMAN, PLACE, name_at, place_owner
 from bot.chat.panels import Panel
 from bot.handoff import texts
+from bot.handoff.messages import AGAIN, GIVE_UP, LOOK, SLOWLY, HandoffMessages
 from bot.handoff.people import HandoffPeople
-from bot.handoff.service import AGAIN, GIVE_UP, LOOK, SLOWLY, HandoffService
+from bot.handoff.service import HandoffService
 from tests.contracts.steps import claimed
 from tests.fakes.approver_platform import FakeApproverPlatform, NoAnswer
 from tests.fakes.clock import FakeClock
@@ -84,17 +85,26 @@ class Desk:
     @property
     def service(self) -> HandoffService:
         """That of a new process."""
-        store = self.store
         return HandoffService(
-            handoffs=store.handoffs,
-            people=HandoffPeople(store.preferences, store.approvals, {"test": self.platform}, self.people),
-            jobs=store.jobs,
-            written=store.written_turns,
+            handoffs=self.store.handoffs, people=self._found, clock=self.clock, operates=lambda _: False
+        )
+
+    @property
+    def messages(self) -> HandoffMessages:
+        """Those of a new process."""
+        return HandoffMessages(
+            handoffs=self.store.handoffs,
+            people=self._found,
+            jobs=self.store.jobs,
+            written=self.store.written_turns,
             schedules={"test": self.places},
             clock=self.clock,
             wake=self._wake,
-            operates=lambda _: False,
         )
+
+    @property
+    def _found(self) -> HandoffPeople:
+        return HandoffPeople(self.store.preferences, self.store.approvals, {"test": self.platform}, self.people)
 
     def _wake(self) -> None:
         self.woken += 1
@@ -138,7 +148,7 @@ class Desk:
         while (job := await jobs.claim(frozenset({kind}), "worker", self.clock.now(), LEASE)) is not None:
             done.append(job.key)
             if kind == HANDOFF:
-                await self.service.run(job)
+                await self.messages.run(job)
             await jobs.finish(job)
         return done
 
