@@ -24,7 +24,7 @@ from agent.incoming import Incoming, platform_of
 from agent.ports.clock import Clock
 from agent.ports.ledger import Ledger
 from agent.presentations import Presentation, presentation_markdown
-from agent.turn_records import Claim, Closing, lease_length
+from agent.turn_records import Claim, Closing
 from agent.turn_setup import ANSWERED
 from bot.chat.access.place_rules import place_owner
 from bot.chat.attachments.handed_over import readable_code
@@ -44,7 +44,6 @@ from bot.chat.reply.surface import (
     PageQueued,
     PageRef,
     PageRefused,
-    PageUnsent,
     PresentationSurface,
     ReplyEnd,
     SearchableSurface,
@@ -53,62 +52,8 @@ from bot.chat.reply.surface import (
 )
 from bot.chat.telemetry import Charged, Phase, PhaseBegan, TurnBegan, TurnOver, TurnUnended
 from bot.chat.texts import replies as reply_texts
+from bot.chat.turns.lease import Lease
 from bot.chat.turns.runner import TurnRunner
-
-# Whether this process certainly holds a claimed turn: by its own clocks, else by asking the ledger.
-#
-# The ledger refuses writes of a process whose lease ran out. A platform does not: a process that was suspended, and
-# woke after another one had taken its turn over, would post a second message, or overwrite the finished text with an
-# old one. So each write to a platform starts only while the lease certainly holds.
-
-RENEWALS: Final = 4  # Per length of a lease, so that one may fail
-SAFE_SHARE: Final = 1 / 2  # Of a lease: a write that starts within it has the rest of the lease to reach the platform
-
-
-class Lease:
-    """The lease of a turn. It counts from the creation of this object, which comes before the claim.
-
-    `usual`: its length if the turn is claimed for the first time (see `lease_length`).
-    """
-
-    def __init__(self, ledger: Ledger, clock: Clock, usual: timedelta) -> None:
-        self._ledger = ledger
-        self._clock = clock
-        self._length = usual
-        self._renewed = (clock.monotonic(), clock.now())
-
-    def claimed(self, attempts: int) -> None:
-        """Take the length that the ledger gave the claim, from its count of attempts."""
-        self._length = lease_length(self._length, attempts)
-
-    @property
-    def pause_s(self) -> float:
-        return self._length.total_seconds() / RENEWALS
-
-    async def renew(self, claim: Claim) -> None:
-        """Raises LeaseLost, and StoreError if the ledger cannot be asked."""
-        renewed = (self._clock.monotonic(), self._clock.now())
-        await self._ledger.renew(claim, renewed[1], self._length)
-        self._renewed = renewed
-
-    async def ensure(self, claim: Claim) -> None:
-        """Return if the lease holds, renewing it if necessary.
-
-        Raises LeaseLost if another process has the turn, and PageUnsent if the ledger cannot be asked.
-        """
-        while not self._holds():
-            try:
-                await self.renew(claim)
-            except LeaseLost:
-                raise
-            except StoreError as error:
-                raise PageUnsent(f"could not check whether this process still has the turn: {error}") from error
-
-    def _holds(self) -> bool:
-        """By both clocks: the monotonic one may stop while a machine sleeps, the other one may be set back."""
-        safe, (renewed, renewed_at) = self._length * SAFE_SHARE, self._renewed
-        return self._clock.monotonic() - renewed < safe.total_seconds() and self._clock.now() - renewed_at < safe
-
 
 log = logging.getLogger(__name__)
 
@@ -280,25 +225,11 @@ class Answering:
                 result = await self._generate(running, live, stopped)
                 telemetry.record(PhaseBegan(claim.turn, Phase.SHOW))
                 if isinstance(result, PutAside):
-                    await live.finish(None, waiting_offers(result))
-                    telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
-                    running.ending, running.joined = True, frozenset(result.joined)
-                    await self.ledger.put_aside(claim, result.until, result.pause)
-                    running.put_aside = True
-                    log.info("turn %d: waiting for the person (calls: %d)", claim.turn, len(result.calls))
-                    await self._show_waiting(surface, claim.turn)
+                    await self._put_aside(running, result, live, surface)
                     return None
                 ended = result
-                with self.runner.together(claim.incoming.person.id, place_owner(claim.incoming.channel)):
-                    lines = await self.runner.features.lines_below(ended)
-                shown = separated(ended.closing) if live.surface.limits.presents and not running.taken_back else None
-                answer = ended.closing if shown is None else replace(ended.closing, reply=shown.text)
-                text = "" if running.taken_back else final_text(answer, [line.text for line in lines])
-                rule = self.runner.features.rule(ended.question)
-                offers = offered_actions(ended.closing) if rule.offers_actions else NO_ACTIONS
-                offers = offers.union(*(line.actions for line in lines))
-                ended = _closing(ended, pages=await live.finish(text, offers))
-            ended = await self._with_rest(ended, None if shown is None else shown.presentation, live, running)
+                ended, presentation = await self._show(running, ended, live)
+            ended = await self._with_rest(ended, presentation, live, running)
         except PageRefused as refused:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
                 log.warning("turn %d: the answer could not be shown: %s%s", claim.turn, refused, more)
@@ -318,6 +249,31 @@ class Answering:
             raise
         await self._store(running, ended, surface)
         return ended.closing
+
+    async def _put_aside(self, running: RunningTurn, result: PutAside, live: LiveReply, surface: Surface) -> None:
+        claim = running.claim
+        await live.finish(None, waiting_offers(result))
+        self.runner.telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
+        running.ending, running.joined = True, frozenset(result.joined)
+        await self.ledger.put_aside(claim, result.until, result.pause)
+        running.put_aside = True
+        log.info("turn %d: waiting for the person (calls: %d)", claim.turn, len(result.calls))
+        await self._show_waiting(surface, claim.turn)
+
+    async def _show(
+        self, running: RunningTurn, ended: EndedTurn, live: LiveReply
+    ) -> tuple[EndedTurn, Presentation | None]:
+        """Show the whole reply. Return the end with its pages, and what its last page has yet to present."""
+        asked, closing = running.claim.incoming, ended.closing
+        with self.runner.together(asked.person.id, place_owner(asked.channel)):
+            lines = await self.runner.features.lines_below(ended)
+        shown = separated(closing) if live.surface.limits.presents and not running.taken_back else None
+        answer = closing if shown is None else replace(closing, reply=shown.text)
+        text = "" if running.taken_back else final_text(answer, [line.text for line in lines])
+        offers = offered_actions(closing) if self.runner.features.rule(ended.question).offers_actions else NO_ACTIONS
+        offers = offers.union(*(line.actions for line in lines))
+        pages = await live.finish(text, offers)
+        return _closing(ended, pages=pages), None if shown is None else shown.presentation
 
     async def _store(self, running: RunningTurn, ended: EndedTurn, surface: Surface) -> None:
         """Store the end of a turn whose reply is shown, and what follows from it."""

@@ -27,7 +27,8 @@ from agent.turn_records import Accepted, Claim, Claiming
 from bot.chat.logs import severity
 from bot.chat.reply.surface import Surface
 from bot.chat.texts import replies as reply_texts
-from bot.chat.turns.answering import Answering, Lease, RunningTurn
+from bot.chat.turns.answering import Answering, RunningTurn
+from bot.chat.turns.lease import Lease
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.unexpected import unexpected_logged
 

@@ -8,7 +8,7 @@ import pytest
 from agent.errors import LeaseLost, StoreError
 from agent.turn_records import Claim, Claiming
 from bot.chat.reply.surface import PageUnsent
-from bot.chat.turns.answering import Lease
+from bot.chat.turns.lease import Lease
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.store import WatchedLedger, store_in_memory
