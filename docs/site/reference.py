@@ -319,21 +319,26 @@ class Stored:
     """What forgetting leaves, or does besides."""
 
 
-_BY_AGE: Final = "until it is forgotten, deleted on the platform, or older than `COGENCY_RETENTION` allows"
+_BY_AGE: Final = (
+    "until it is forgotten, for example because it is deleted on the platform or older than `COGENCY_RETENTION` allows"
+)
 _WITH_MESSAGE: Final = "as long as its message is stored"
 _WITH_TURN: Final = "as long as its question and answer are stored"
 STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Messages": {
         "person": Stored(
-            "a person who wrote to the bot: ID, name, and time zone", "until everything about them is forgotten"
+            "a person who wrote to the bot, or in a thread with it: ID, name, and time zone",
+            "until everything about them is forgotten",
         ),
         "conversation": Stored(
-            "a thread or a direct message, with a summary of its messages", "as long as one of its messages is stored"
+            "a thread or a direct message, with a summary if it is long", "as long as one of its messages is stored"
         ),
         "participant": Stored(
             "which people wrote in which conversation", "as long as one of their messages there is stored"
         ),
-        "message": Stored("each question and each answer: its text, time, place, and link", _BY_AGE),
+        "message": Stored(
+            "each question, each answer, and other messages in threads with the bot: text, time, place, and link", _BY_AGE
+        ),
         "embedding": Stored(
             "the embedding vector of a message, if the bot uses an embedding model (`COGENCY_EMBEDDINGS`)",
             _WITH_MESSAGE,
@@ -365,8 +370,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             f"for at most {WORKING_TIME.days * 24} hours, and only while the question that set them is stored",
         ),
         "preference": Stored(
-            "people's choices with `/settings`, `/model`, `/memory`, `/knowledge`, and `/connect`, and managers' settings for a channel: "
-            f"instructions, who can ask, and the last {MAX_HISTORY} changes, without the names of the people who made them",
+            "what people, channel managers, and operators choose with commands such as `/settings`, `/model`, `/memory`, `/channel`, and `/budget`. For a channel: "
+            f"its settings, such as its instructions, and the last {MAX_HISTORY} changes, without the names of the people who made them",
             "until someone changes them. A channel's settings are stored until the channel is deleted, its workspace or server has removed the bot, or an operator erases its data",
             but="A pause of learning, an opt-out from sharing, and a channel's settings stay",
         ),
@@ -374,15 +379,15 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Questions and answers": {
         "turn": Stored(
             (
-                "the state of each question, and which process is answering it. When the answer ends, the bot deletes data "
-                "that only the running answer needed"
+                "the state of each question, which process is answering it, and the IDs of the messages, facts, and documents "
+                "that the answer used. When the answer ends, the bot deletes data that only the running answer needed"
             ),
             _WITH_TURN,
         ),
         "page": Stored("the platform's IDs of the messages that make up an answer", _WITH_TURN),
-        "verdict": Stored("👍 and 👎", _WITH_TURN),
+        "verdict": Stored("who rated an answer 👍 or 👎, and when", _WITH_TURN),
         "feedback": Stored(
-            "why a person rated an answer 👎, in their words, whether they shared it with operators, and who works on it",
+            "why a person rated an answer 👎, what the answer should have been, whether they shared this with operators, and who works on it",
             _WITH_TURN,
         ),
         "handoff": Stored(
@@ -398,7 +403,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "poll_vote": Stored("a person's vote in such a poll", _WITH_TURN),
         "consent": Stored("which calls an asker approved or denied, and which questions they skipped", _WITH_TURN),
         "approval": Stored(
-            "who was asked to approve a call in place of the asker, what they decided, and their reason", _WITH_TURN
+            "who was asked to approve a call instead of the asker, what they decided, and their reason", _WITH_TURN
         ),
         "open_question": Stored("a question from a tool to the asker, and the answer", "as long as the call waits"),
         "action_record": Stored(
@@ -406,7 +411,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             f"{RESULT_CHARS:,} characters of each result",
             _WITH_TURN,
         ),
-        "task_workspaces": Stored("the model's notes on a running task", "as long as the task runs"),
+        "task_workspaces": Stored("the model's notes on a question", "until the answer ends"),
         "schedule": Stored(
             "reminders, scheduled tasks, and long work",
             f"until {SHOWN_FOR.days} days after they end or are canceled",
@@ -426,9 +431,9 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "job": Stored("a waiting background job, such as learning, indexing, or deleting", "until it is done"),
     },
-    "Files of code": {
+    "Files from Python code": {
         "saved_file": Stored(
-            "a file that code saved in its conversation",
+            "a file that Python code saved in its conversation",
             f"until no run has used it for {IDLE.days} days, or a message that it was made from is deleted",
         ),
         "saved_file_source": Stored("which messages a saved file was made from", "as long as the file is stored"),
@@ -450,9 +455,9 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Accounts, sessions, and processes": {
         "tool_account": Stored("encrypted tokens of people who signed in to tool servers", "until they sign out"),
         "place_key": Stored(
-            "the encrypted API keys that channels' managers entered with `/keys`, with their last four characters, when "
-            "they were entered, and how long the service has refused them",
-            "until a manager or you remove the key, the channel is deleted, or its workspace or server has removed the "
+            "channels' own API keys, encrypted, with their last four characters, when they were entered, and since when the "
+            "service has refused them",
+            "until a manager or an operator removes the key, the channel is deleted, or its workspace or server has removed the "
             "bot",
             Fate.STAYS,
             "It belongs to the channel, and does not contain the name of the person who entered it",
@@ -462,7 +467,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "place, scopes, budget, and times",
             "until someone revokes the token, its channel is deleted, or its workspace or server has removed the bot; expired ones stay listed until their owner gets a new token",
         ),
-        "sign_in": Stored("a sign-in that is in progress, encrypted", f"for {SIGN_IN_TIME.seconds // 60} minutes"),
+        "sign_in": Stored("a sign-in that is in progress: who signs in, and where; the rest is encrypted", f"for {SIGN_IN_TIME.seconds // 60} minutes"),
         "operator_session": Stored(
             "hashes and times of sessions and sign-in links for the operators' page",
             f"for {SESSION_LASTS.seconds // 3_600} hours (sessions) or {LINK_LASTS.seconds // 60} minutes (links)",
@@ -476,16 +481,16 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             ),
             f"until {EVALS_KEPT} newer runs are stored",
             Fate.STAYS,
-            "It contains no messages from people: the operator writes the file, and the people in it are invented",
+            "It contains no text that people wrote to the bot, unless the operator put such text in the file",
         ),
         "webhook_event": Stored(
             (
                 "an event that another program reported: the webhook's name, hashes of its delivery ID and its key, "
-                "the page of its thread, and its text until it is posted"
+                "the ID of the message that began its thread, and its text until it is posted"
             ),
             f"for {EVENTS_KEPT.days} days; the text until the event is posted, or for {GIVE_UP.days} days",
             Fate.STAYS,
-            "Once the event is posted, it contains no text; the text is in the question and answer, which are erased",
+            "Once the event is posted, the row contains no text. The text is then in the `message` table",
         ),
         "installation": Stored(
             "an app that a workspace installed from the bot's page: IDs, scopes, encrypted tokens, and who installed it",
@@ -516,7 +521,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Usage and audit": {
         "model_call": Stored(
-            "a model call: tokens, cost, model, person, and day",
+            "a model call: tokens, cost, model, person, place, and time",
             "permanently",
             Fate.STAYS,
             (
@@ -548,8 +553,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "It counts toward budgets",
         ),
         "tool_call": Stored(
-            "the audit: each tool call with its arguments, effect, decision, time, and outcome, each use of a hook, and "
-            "operators' exports and erasures",
+            "the audit: each tool call with its person, place, arguments, effect, decision, time, and outcome, and "
+            "[other records](security.md#the-audit), such as operators' exports and erasures",
             f"for {KEPT.days} days",
             Fate.STAYS,
             "Its person, place, and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
@@ -571,8 +576,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
 _STORED: Final = f"""\
 # What is stored
 
-This page lists every table of the database, with its contents, how long the bot stores them, and what happens to them when someone forgets data. {_MADE}
-See also [where the database is](operating.md#where-data-is-stored-and-sent) and [how forgetting works](memory.md#forgetting).
+This page lists every table of the database: its contents, how long the bot stores them, and what [forgetting](memory.md#forgetting) does to them. {_MADE}
+See also [where the database is](operating.md#where-data-is-stored-and-sent).
 
 *The row is erased* means that the bot deletes the row, and then checks that a search no longer finds it. SQLite also removes the bytes from the file. With
 PostgreSQL, the next vacuum removes the bytes.
