@@ -560,7 +560,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "Its person, place, and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
         ),
         "erased": Stored(
-            "keyed hashes of the IDs of forgotten messages and people, so that the bot does not store these messages again, and of deleted memory entries, so that a restored backup does not bring them back",
+            "keyed hashes of the IDs of forgotten messages and people, and of deleted memory entries. With them, the bot does not store these messages again, and erases the entries from a restored backup",
             "permanently",
             Fate.STAYS,
             "It contains no text that people wrote",
