@@ -104,9 +104,9 @@ class KnowledgeService:
     """Answers `/learn` and `/knowledge`.
 
     Rules
-      A channel's managers add documents to it; in direct messages each person adds their own. A document belongs to the
-      audience of its place: everybody who may read there finds it there, and the team finds that of a public channel
-      also in its other public channels, as with messages. Guests neither find nor see any document.
+      A channel's managers add documents to it; in direct messages each full member adds their own. A document belongs
+      to the audience of its place: everybody who may read there finds it there, and the team finds that of a public
+      channel also in its other public channels, as with messages. Guests neither find nor see any document.
       A document is removed by the person who added it, or by a manager of its channel; a team's also by a manager of
       the team. The bytes are wiped before the removal is confirmed.
       A document's text was written by others: it is quoted to the model, and is never an instruction.
@@ -136,7 +136,7 @@ class KnowledgeService:
         Raises StoreError.
         """
         if not self.may_learn(asker):
-            return Panel(knowledge_texts.NOT_LEARNING, refused=True)
+            return self._not_learning(asker)
         if not files and not pages:
             return Panel(knowledge_texts.NOTHING_TO_LEARN, refused=True)
         if not files and self.read_page is None:
@@ -164,7 +164,7 @@ class KnowledgeService:
     async def teach(self, asker: Asker, title: str, text: str) -> Panel:
         """Add this text to the place's documents, as `learn` adds a file. Raises StoreError."""
         if not self.may_learn(asker):
-            return Panel(knowledge_texts.NOT_LEARNING, refused=True)
+            return self._not_learning(asker)
         if not title or not text:
             return Panel(knowledge_texts.TEACH_EMPTY, refused=True)
         if len(text) > MAX_TEXT:
@@ -175,7 +175,7 @@ class KnowledgeService:
 
     async def answer(self, asker: Asker, words: str, say: TellAll = report_nothing) -> KnowledgeAnswer:
         """Run `/knowledge` with these words. `say` posts to everyone in the place. Raises StoreError."""
-        if asker.authority < Authority.EMPLOYEE and not self.operates(asker.person.id):
+        if self._is_outside(asker):
             return KnowledgeAnswer(knowledge_texts.NOT_FOR_GUESTS, refused=True)
         if (on := asks_to_share(words)) is not None:
             return await self._share(asker, say, on=on)
@@ -323,7 +323,15 @@ class KnowledgeService:
 
     def may_learn(self, asker: Asker) -> bool:
         is_own_place = asker.place.audience == PersonAudience(asker.person.id)
-        return is_own_place or asker.manages or self.operates(asker.person.id)
+        return (is_own_place and not self._is_outside(asker)) or asker.manages or self.operates(asker.person.id)
+
+    def _not_learning(self, asker: Asker) -> Panel:
+        text = knowledge_texts.NOT_FOR_GUESTS if self._is_outside(asker) else knowledge_texts.NOT_LEARNING
+        return Panel(text, refused=True)
+
+    def _is_outside(self, asker: Asker) -> bool:
+        """Return whether they find no documents, not even their own."""
+        return asker.authority < Authority.EMPLOYEE and not self.operates(asker.person.id)
 
     def _may_remove(self, asker: Asker, document: Document) -> bool:
         manages_channel = asker.manages and document.channel == asker.channel

@@ -32,7 +32,7 @@ NOTHING_KNOWN = (
     "There are no documents here. Attach a file or paste a link, mention me and write “learn this”, or use `/learn`."
 )
 NOTHING_KNOWN_YET = "There are no documents here. A manager of this place can add some."
-NOT_FOR_GUESTS = "Only full members can see a place's documents."
+NOT_FOR_GUESTS = "Only full members can add and see documents."
 NO_SUCH_DOCUMENT = "There is no document {number} here. To see the list, use `/knowledge`."
 NOT_REMOVING = (
     "Only the person who added this document, a manager of the channel where it was added, or an operator can "
