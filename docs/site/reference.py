@@ -337,7 +337,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "which people wrote in which conversation", "as long as one of their messages there is stored"
         ),
         "message": Stored(
-            "each question, each answer, and other messages in threads with the bot: text, time, place, and link", _BY_AGE
+            "each question, each answer, and other messages in threads with the bot: text, time, place, and link",
+            _BY_AGE,
         ),
         "embedding": Stored(
             "the embedding vector of a message, if the bot uses an embedding model (`COGENCY_EMBEDDINGS`)",
@@ -467,7 +468,10 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "place, scopes, budget, and times",
             "until someone revokes the token, its channel is deleted, or its workspace or server has removed the bot; expired ones stay listed until their owner gets a new token",
         ),
-        "sign_in": Stored("a sign-in that is in progress: who signs in, and where; the rest is encrypted", f"for {SIGN_IN_TIME.seconds // 60} minutes"),
+        "sign_in": Stored(
+            "a sign-in that is in progress: who signs in, and where; the rest is encrypted",
+            f"for {SIGN_IN_TIME.seconds // 60} minutes",
+        ),
         "operator_session": Stored(
             "hashes and times of sessions and sign-in links for the operators' page",
             f"for {SESSION_LASTS.seconds // 3_600} hours (sessions) or {LINK_LASTS.seconds // 60} minutes (links)",
