@@ -61,7 +61,7 @@ LISTS: Final[Mapping[str, Listed]] = {
     ),
     "groupings of usage": Listed("docs/how-do-i.md", {*By} - {By.PERSON}, "`--by` can also be", "(chat"),
     "extras": Listed("deploy/README.md", extras(), "The extras are", "If an extra is missing"),
-    "reasons of feedback": Listed("docs/feedback.md", [*FeedbackReason], "entries with this reason:", "You can combine"),
+    "reasons of feedback": Listed("docs/feedback.md", [*FeedbackReason], "with this reason:", "You can combine"),
     "reasons in events": Listed(
         "docs/webhooks-out.md", [*FeedbackReason, "reason"], "`good`, `bad` or null; ", "or null |"
     ),
