@@ -27,7 +27,7 @@ class Benchmark:
     figures: tuple[Measured, ...]
 
 
-_FASTEST: Final = "a bot that edits each second"
+_FASTEST: Final = "a bot that edits once a second"
 _BARE: Final = "bare httpx"
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "startup": Benchmark(
@@ -207,9 +207,15 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         "Measured with MCP servers on this machine.",
         (
             Measured(
-                "call_overhead_ms", "time added to a call", "ms", "call_ms_bare_sdk", "the call with the bare SDK"
+                "call_overhead_ms",
+                "time that the bot adds to a call",
+                "ms",
+                "call_ms_bare_sdk",
+                "the call with the bare SDK",
             ),
-            Measured("start_added_ms_0_servers", "time added to a start without any server", "ms"),
+            Measured(
+                "start_added_ms_0_servers", "time that MCP support adds to the start of a bot without MCP servers", "ms"
+            ),
             Measured("idle_cpu_percent_20_servers", "processor time of twenty idle servers", "%"),
         ),
     ),
@@ -249,7 +255,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
 _BENCHMARKS: Final = """\
 # Benchmarks
 
-The first command runs all benchmarks and their baselines on your machine. The second command updates this page:
+The first command runs the benchmarks on this page, with their baselines, on your machine. The second command updates this page:
 
 ```sh
 python -m benchmarks.all --quick

@@ -67,7 +67,7 @@ _COMMANDS: Final = f"""\
 
 In Slack, you can also write a command after a mention, as in `@cogency usage`. Slack has its own `/help`, so write `@cogency help` there.
 In Slack's direct messages and in the terminal, a message that contains only a command does not need a slash, as in `usage` or
-`forget everything`. Only the person who used a command sees its answer, except with `/ask`. The terminal has further commands: `/deep`, `/fast`, `/file`,
+`forget everything`. Most answers to commands are visible only to the person who used the command. The answer to `/ask` is visible to everyone in the channel. The terminal has further commands: `/deep`, `/fast`, `/file`,
 `/threads`, and `/quit`. {_MADE}
 """
 _SCOPES: Final = {
@@ -103,8 +103,8 @@ does not exist or sets none of these settings, `~/.config/cogency/.env` (on Linu
 `--config FILE`. Environment variables override the file. No setting is required. You can copy settings from
 [.env.example](../.env.example). {_MADE}
 
-A setting marked *secret* can be in a separate file (`OPENAI_API_KEY_FILE=/run/secrets/openai`) or in the system's keychain
-(`OPENAI_API_KEY=keyring`). A value with braces is one line of JSON.
+To read a setting marked *secret* from a separate file, add `_FILE` to its name (`OPENAI_API_KEY_FILE=/run/secrets/openai`). To read it from the
+system's keychain, set it to `keyring` (`OPENAI_API_KEY=keyring`). A value with braces is one line of JSON.
 """
 
 
@@ -137,7 +137,7 @@ This page lists the permissions that the bot needs in Slack and Discord, and why
 ## Slack: scopes of the bot's token
 
 `cogency slack manifest` prints a manifest with these scopes. To leave out some features and their scopes, use `--features`. In the table, *always* means
-that the bot needs the scope even without any of these features. *Optional* means that an admin can uncheck the scope during the installation.
+that the bot needs the scope even without any of these features. *Optional* means that the person who installs the app can uncheck the scope.
 """
 _SLACK_WHY: Final[Mapping[str, str]] = {
     "app_mentions:read": "To receive mentions in channels.",
@@ -150,12 +150,12 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "chat:write": "To post answers, to update them while the model writes, and to delete the bot's own messages.",
     "commands": "To offer slash commands, and shortcuts in message menus.",
     "files:read": "To read files that are attached to a question.",
-    "files:write": "To send long content as a file, and to delete the file with the answer.",
+    "files:write": "To send files, such as charts and long content, and to delete them with the answer.",
     "groups:history": "The same as `channels:history`, for private channels that the bot was invited to.",
     "groups:read": "The same as `channels:read`, for private channels that the bot was invited to.",
     "im:history": "To read people's direct messages to the bot.",
     "im:read": "After an outage, to find direct messages from people who had not written to the bot before.",
-    "im:write": "To send reminders and private notices to people who have never written to the bot.",
+    "im:write": "To send direct messages, such as reminders, to people who have never written to the bot, and to edit answers in direct messages.",
     "mpim:history": "The same as `channels:history`, for group direct messages that the bot is in.",
     "mpim:read": "The same as `channels:read`, for group direct messages that the bot is in.",
     "reactions:read": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
@@ -173,7 +173,7 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "search:read.users": "To search for people with Slack's own search, when a question needs it.",
     "team.preferences:read": "To know who may post in the general channel before posting there for someone, if "
     "`COGENCY_ACT` is not `off`.",
-    "usergroups:read": "To know who is in the user groups that the settings list as managers or roles.",
+    "usergroups:read": "To know who is in the user groups that the settings list, for example as managers.",
     "users:read": "To know a person's name and time zone, and whether they are an admin, a member, or a guest. This "
     "decides who can ask, and what they can see.",
 }
@@ -200,42 +200,42 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
 }
 _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "view_channel": "To see the channels where people mention the bot.",
-    "send_messages": "To answer in the channel, even if the bot cannot create a thread.",
+    "send_messages": "To answer in the channel itself, for example if the bot cannot create a thread.",
     "read_message_history": "To read the thread, the message that a question replies to, and linked messages.",
     "create_public_threads": "To answer a mention in a thread below the message.",
     "send_messages_in_threads": "To answer in threads.",
-    "attach_files": "To send content that is too long for a message as a file.",
+    "attach_files": "To send files, such as charts and content that is too long for a message.",
     "add_reactions": (
-        "With `COGENCY_DISCORD_MARKS=on`, to mark a question that the bot is working on. With `COGENCY_ACT`, to react "
-        "for the person who asks. Without these settings, the invite link does not request this permission."
+        "With `COGENCY_DISCORD_MARKS=on`, to mark a question that the bot is working on. If `COGENCY_ACT` is not `off`, "
+        "to react for the person who asks. Without these settings, the invite link does not request this permission."
     ),
     "pin_messages": (
-        "With `COGENCY_ACT`, to pin messages for the person who asks. Without this setting, the invite link does not "
+        "If `COGENCY_ACT` is not `off`, to pin messages for the person who asks. Otherwise, the invite link does not "
         "request this permission."
     ),
     "send_polls": (
-        "With `COGENCY_ACT`, to post polls for the person who asks. Without this setting, the invite link does not "
+        "If `COGENCY_ACT` is not `off`, to post polls for the person who asks. Otherwise, the invite link does not "
         "request this permission."
     ),
     "create_events": (
-        "With `COGENCY_ACT`, to schedule events for the person who asks, and to change and delete them. Without this "
-        "setting, the invite link does not request this permission."
+        "If `COGENCY_ACT` is not `off`, to schedule events for the person who asks, and to change and delete them. "
+        "Otherwise, the invite link does not request this permission."
     ),
     "manage_threads": (
         "In help forums, to set and remove the tag of solved posts. The invite link requests this permission only with "
         "`--features` that include `forums`."
     ),
     "manage_channels": (
-        "With `COGENCY_ACT`, to set topics, and to schedule events on a stage, for people who may do that themselves. "
+        "If `COGENCY_ACT` is not `off`, to set topics, and to schedule events on a stage, for people who may do that themselves. "
         "The invite link never requests this permission, because it allows much more. Give it to the bot only in channels "
         "where it should do this."
     ),
-    "connect": "With `COGENCY_ACT`, to schedule events in a voice channel. The invite link does not request it.",
-    "mute_members": "With `COGENCY_ACT`, to schedule events on a stage. The invite link does not request it.",
-    "move_members": "With `COGENCY_ACT`, to schedule events on a stage. The invite link does not request it.",
+    "connect": "If `COGENCY_ACT` is not `off`, to schedule events in a voice channel. The invite link does not request it.",
+    "mute_members": "If `COGENCY_ACT` is not `off`, to schedule events on a stage. The invite link does not request it.",
+    "move_members": "If `COGENCY_ACT` is not `off`, to schedule events on a stage. The invite link does not request it.",
 }
 _NEVER: Final = """\
-The bot can delete its own answers without a permission. By itself, it mentions people only in reminders that they set, and in notices about their scheduled tasks or long work. A [post](acts.md) can notify people that the asker mentions, and a [webhook](webhooks.md) the people that the operator lists.
+The bot can delete its own answers without a permission. By itself, it mentions people only in reminders that they set, and in notices about their scheduled tasks or long work. A [post](acts.md) can notify people that the asker mentions, and a [webhook](webhooks.md) can notify people that the operator lists.
 """
 
 
@@ -250,7 +250,7 @@ def permissions_page() -> str:
     lines += [
         "",
         _OTHER_TOKENS,
-        "If your company reviews the app, this table lists the API calls and events that need each scope:",
+        "If your company wants to review the app, use this table, which lists the API calls and events that need each scope:",
         "",
     ]
     lines += ["| Scope | Calls and events |", "|---|---|"]
@@ -264,7 +264,7 @@ def permissions_page() -> str:
     scopes = "`bot`, to join a server, and `applications.commands`, for commands and entries in message menus"
     lines += ["", "## Discord: scopes and permissions", ""]
     lines += [
-        f"`cogency discord invite` prints a link that adds the bot to a server. The link asks for two scopes: {scopes}. It also asks for these permissions:",
+        f"`cogency discord invite` prints a link that adds the bot to a server. The link asks for two scopes: {scopes}. It also asks for these permissions, unless the table says otherwise:",
         "",
     ]
     lines += ["| Permission | Bit | Why |", "|---|---|---|"]
@@ -275,7 +275,7 @@ def permissions_page() -> str:
     lines += [
         "",
         _NEVER,
-        "To add the bot to a server, open this link, with the application's ID instead of `APPLICATION_ID`:",
+        "To add the bot to a server, open this link, replacing `APPLICATION_ID` with the application's ID:",
         "",
     ]
     lines += [f"<{discord.server_link('APPLICATION_ID')}>", ""]
