@@ -187,7 +187,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"| The vector index | {hnsw.BUILD_S / 3_600:g} h |",
         f"PostgreSQL ({engine.OLDEST_POSTGRESQL} or later",
         # One more listens for notifications.
-        f"opens up to {words(postgresql.POOL + postgresql.POOL_ASIDE + 1)} connections",
+        f"needs up to {words(postgresql.POOL + postgresql.POOL_ASIDE + 1)} connections",
         f"there are {hnsw.LEAST_ROWS:,} vectors",
         f"pgvector {'.'.join(map(str, hnsw.OLDEST_PGVECTOR))} or later",
         f"up to {hnsw.BUILD_MB[1] / 1_024:g} GB of the server's memory",
@@ -224,13 +224,13 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"up to {channel_rules.MAX_INSTRUCTIONS:,} characters",
         f"the last {channel_service.MAX_HISTORY} changes",
         f"It waits {words(ambient.WAIT_S)} seconds",
-        f"at most {words(ambient_state.EXAMINED_PER_ANSWER)} times as many checks as answers",
+        f"the bot makes at most {words(ambient_state.EXAMINED_PER_ANSWER)} checks",
         f"at least {words(minutes(COOL_DOWN))} minutes apart",
         f"in the channel for {hours(ambient_state.QUIET):g} hours",
     ),
     "operating": (
         f"at least every {words(MAX_RETRY_S / 60)} minutes",
-        f"in the last {hours(MAX_AGE):g} hours",
+        f"up to {hours(MAX_AGE):g} hours back",
         stated(scheduler.GIVE_UP.days, 7, "retries for a week"),
         stated(minutes(scheduler.LONGEST_RETRY), 30, "at least every half hour"),
         stated(minutes(scheduler.JUMP), 1, "jumps ahead by more than a minute"),
@@ -400,7 +400,6 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "security": (
         f"up to {words(addresses.MAX_ADDRESSES)} such addresses",
-        f"up to {words(default_of('COGENCY_MAX_ITERATIONS'))} times in an answer",
         f"exchanges at most {words(slack_installing.MAX_EXCHANGES)} codes a minute",
         f"(at most {MAX_ARGUMENTS:,} characters)",
         f"the last {words(SHOWN_IN_HOME)} calls",

@@ -67,7 +67,10 @@ class Mechanism(Enum):
         "searches and memory return content for every audience",
     )
     MEMBERSHIP = (
-        "the bot uses a private channel's messages in a direct message only while the recipient can read the channel",
+        (
+            "the bot uses a private channel's messages in a direct message only if the recipient can read the channel, as "
+            "checked within the last minute"
+        ),
         "everyone counts as a reader of every channel",
     )
     RESULT_AUDIENCE = (
