@@ -36,7 +36,7 @@ LABEL org.opencontainers.image.title="cogency" \
       org.opencontainers.image.description="A self-hosted AI agent for Slack and Discord" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/cogency /opt/cogency
-# The bot writes only to this folder. Group 0 can write to it, as platforms that choose the user themselves require.
+# The bot writes only to this folder and to /tmp. Group 0 can write to it, as platforms that choose the user themselves require.
 RUN install -d -m 2770 -o 10001 -g 0 /data
 ENV PATH=/opt/cogency/bin:$PATH \
     HOME=/data \

@@ -68,8 +68,8 @@ class Mechanism(Enum):
     )
     MEMBERSHIP = (
         (
-            "the bot uses a private channel's messages in a direct message only if the recipient can read the channel, as "
-            "checked within the last minute"
+            "the bot uses a private channel's messages in a direct message only if the recipient can read the channel, "
+            "as checked within the last minute"
         ),
         "everyone counts as a reader of every channel",
     )
