@@ -612,19 +612,19 @@ def stored_page() -> str:
 _READS: Final = f"""\
 # What the bot reads
 
-The bot reads the text of everything that a person sees in a message. This page lists the parts of messages and files, and says what the bot reads in each part and what it leaves out. {_MADE}
+Besides the text of a message, the bot reads, for example, forwarded messages, cards from apps, and files. This page lists the parts of messages and files, and says what the bot reads in each part. {_MADE}
 
 ## Where messages are read
 
 - **A question**: the message itself, the messages that it forwards, replies to, or links to, and, in a new conversation, the thread that it belongs to.
 - **A thread with the bot**: people's messages as they arrive, with their edits. With each question, the bot rereads other apps' messages in the thread, because they may have changed. For example, an alert may be resolved.
-- **Other messages**: a channel's history and the results of Slack's search, if a question needs them, and any message for which someone chose *Ask about this message*.
+- **Other messages**: for example, a channel's history and the results of Slack's search, if a question needs them, and a message for which someone chose *Ask about this message*.
 
-The bot treats forwarded messages and posts by apps as quotations, never as instructions or as facts about the sender. Only apps in
-`COGENCY_ALLOWED_BOTS` can ask questions. In a thread with several people, the bot stores a forwarded message as a quotation, and forgets it together with the message that forwarded it. The bot stores other content of a question only until it has answered.
+The bot treats forwarded messages and apps' posts as quotations, not as instructions or as facts about the sender. The exception is posts by apps in
+`COGENCY_ALLOWED_BOTS`, which can ask questions. In a thread with several people, the bot stores a forwarded message as a quotation, and forgets it together with the message that forwarded it. The bot stores other messages that a question refers to, such as linked messages, only until it has answered.
 
 If the bot cannot read a part, the model sees a note instead, such as "{UNREADABLE}", and can mention this in its answer.
-The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. If it leaves something out, a note tells the model.
+The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. If a message exceeds one of these limits, a note tells the model.
 """
 
 _SLACK_READS: Final = """\
@@ -632,13 +632,13 @@ _SLACK_READS: Final = """\
 
 | Part | What the bot reads |
 |---|---|
-| Text | the whole text, with names instead of IDs. If an app's message has blocks, the bot reads the blocks instead, as Slack shows them |
+| Text | the whole text, with the names of users and public channels instead of their IDs. If an app's message has blocks, the bot reads the blocks instead, as Slack shows them |
 | Forwarded messages | the author, text, blocks, attachments, and files, including those of messages that were forwarded inside them |
 | Tables pasted from a spreadsheet | the rows, which count as the sender's own words |
 | Attachments in app messages, such as alerts | the title, author, text, fields, links, buttons, footer, and blocks. The bot sees that there is a picture, but not the picture itself |
 | Emails sent to a channel | the subject, sender, and text |
 | Files | [their content](files.md) |
-| Previews of links (unfurls) | nothing, because Slack creates previews with the permissions of the person who posted the link. If a link leads to a message that the asker can read, the bot reads the message |
+| Previews of links (unfurls) | nothing, because Slack creates previews with the permissions of the person who posted the link. If a link leads to a message that both the asker and the readers of the answer are allowed to see, the bot reads the message |
 | Slack's notices ("joined the channel"), deleted messages | nothing |
 """
 
@@ -647,13 +647,13 @@ _DISCORD_READS: Final = """\
 
 | Part | What the bot reads |
 |---|---|
-| Text | the whole text, with names instead of IDs |
+| Text | the whole text, with names instead of IDs where the bot knows them |
 | Forwarded messages | the text, embeds, components, and files. Discord does not provide the author |
 | Polls | the question, answers, and votes |
 | Stickers | the name |
 | Files | [their content](files.md) |
 | Previews of links | nothing, but the model can open the link |
-| Links to messages | the message, even in an archived thread, if the asker can read it |
+| Links to messages | the message, even in an archived thread, if both the asker and the readers of the answer are allowed to see it |
 | Apps' replies to commands, results of polls | the same parts as in other messages |
 | Discord's notices ("joined the server") | nothing |
 """
@@ -661,44 +661,50 @@ _DISCORD_READS: Final = """\
 
 # By kind of file: which ones, and what is read of them.
 _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
-    FileKind.TEXT: ("text, code, data, logs", "the full text, in the encodings listed below"),
+    FileKind.TEXT: ("text, code, data, logs", "the text, in the encodings described below"),
     FileKind.HTML: (
         "HTML",
-        f"the source, up to {SOURCE_CHARS:,} characters. If the source is longer, the bot reads only the page's text",
+        f"the source, up to {SOURCE_CHARS:,} characters. If the source is longer, the bot reads only the page's text, if it can extract it",
     ),
     FileKind.PDF: ("PDF", "the text of the pages. For details, see the next table"),
     FileKind.OFFICE: ("Word, Excel, PowerPoint, OpenDocument, EPUB", "the text. For details, see the next table"),
-    FileKind.PICTURE: ("pictures", "the picture, if the model can see pictures"),
+    FileKind.PICTURE: ("PNG, JPEG, GIF, and WebP pictures", "the picture, if the model can see pictures"),
     FileKind.SOUND: ("voice messages and audio files", "a transcript, if `COGENCY_TRANSCRIPTION` is set to a model"),
     FileKind.OTHER: (
-        "archives, videos, programs, databases",
+        "archives, videos, programs, databases, other pictures",
         "nothing. The model sees a note that the bot cannot read the file",
     ),
 }
 
 
 def _either(labels: Iterable[str]) -> str:
-    """The labels in quotation marks, with "or" before the last."""
+    """The labels in quotation marks, with "or" before the last one."""
     *first, last = (f"“{label}”" for label in sorted({*labels}))
-    return f"{', '.join(first)} or {last}"
+    return f"{', '.join(first)}, or {last}"
 
 
 _FORMATS: Final = f"""\
 | Format | What the bot reads | What it does not read |
 |---|---|---|
-| docx, docm, dotx | the text with headings, lists, tables, and links, as if all tracked changes were accepted. Below the text, the bot adds any {", ".join(word_text.BESIDE[1:-1])} and {word_text.BESIDE[-1]} | formatting. The bot sees how many pictures, charts, and embedded files there are, but not their content |
+| docx, docm, dotx | the text with headings, lists, tables, and links, as if all tracked changes were accepted. Below the text, the bot adds any {", ".join(word_text.BESIDE[1:-1])}, and {word_text.BESIDE[-1]} | most formatting. The bot sees how many pictures, charts, and embedded files there are, but not their content |
 | xlsx, xlsm, xltx | the stored value of each cell in all sheets (dates as dates), the comments, and the text boxes. If a formula has no stored result, the bot reads the formula, and a note says how many such formulas there are. It reads up to {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, and a note says if there are more | number formats and macros. The bot sees how many pictures and charts there are, but not their content |
 | pptx, pptm, ppsx, potx | the text of each slide's shapes, groups, tables, diagrams, charts, notes, and comments | animations. The bot sees how many pictures and videos there are, but not their content |
 | odt, ods, odp, ott, ots, otp | the text, sheets, and slides, with comments, tracked deletions, headers, and footers | charts. The bot sees how many pictures there are, but not their content |
 | EPUB | the text, with headings | pictures |
-| PDF | the text of up to {MAX_PAGES} pages at once, the values of form fields, and annotations. The model sees an annotation as {_either(pdf_forms.NOTES.values())} | password fields. The bot sees that there are scanned pages, embedded files, or XFA forms, but not their content |
+| PDF | the text of up to {MAX_PAGES} pages at a time, the values of form fields, and annotations, labeled as {_either(pdf_forms.NOTES.values())} | password fields. The bot sees that there are scanned pages, embedded files, or XFA forms, but not their content |
 | doc, xls, ppt, xlsb, rtf, pages, numbers, key | nothing. A note says in which format to save the file | the whole file |
 """
 
 
+_RECOGNIZED: Final = (
+    "A file's name and type decide whether the bot downloads the file. Its first bytes then usually decide how the bot "
+    "reads it, even if the name suggests something else. Some formats need the `office` extra ([Files](files.md))."
+)
+
+
 def _files_read() -> Iterator[str]:
     """Yield the section on files."""
-    yield from ("## Files", "", "The bot recognizes a file by its first bytes, not by its name.", "")
+    yield from ("## Files", "", _RECOGNIZED, "")
     yield from ("| Files | Maximum bytes | What the bot reads |", "|---|---|---|")
     each_once(FileKind, _FILE_KINDS)
     for kind, (files, reads) in _FILE_KINDS.items():
@@ -711,7 +717,7 @@ def _files_read() -> Iterator[str]:
         "sheet. The model sees that something is missing.\n\nThe bot decodes text by its byte order mark, as UTF-8, or in the encoding that the "
         "platform or the page declares. Otherwise, it detects the encoding from the text and tells the model which encoding it "
         "used. If the bot is not certain, it asks the model to "
-        f"check with the person. The bot recognizes these encodings: {names}."
+        f"check with the person if letters look wrong. The bot can detect these encodings: {names}."
     )
     yield ""
 

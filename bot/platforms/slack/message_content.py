@@ -626,7 +626,7 @@ BLOCKS: Final[Mapping[str, Part]] = {
     "section": Part(_section, "its text, fields, and accessory"),
     "divider": _UNSEEN,
     "image": Part(_image, "its title or description, but not the picture itself"),
-    "actions": Part(_actions, "its links and the labels of its buttons"),
+    "actions": Part(_actions, "its buttons, menus, and other elements"),
     "context": Part(_context, "its text, and the descriptions of its pictures"),
     "context_actions": Part(_nothing, "nothing, because it contains only feedback and icon buttons"),
     "input": Part(_input, "its label and value"),
