@@ -305,8 +305,8 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"waits up to {mcp_source.LOAD_S:g} seconds",
         stated(SERVER.connect_s, 60, "at most a minute"),
         (
-            f"retries after {words(SERVER.first_pause_s)} second, and doubles the wait after each failure, up to "
-            f"{words(SERVER.max_pause_s / 60)} minutes"
+            f"retries after about {words(SERVER.first_pause_s)} second, and doubles the wait after each failure, up to "
+            f"about {words(SERVER.max_pause_s / 60)} minutes"
         ),
         f"a message of more than {mb(mcp_transport.MAX_MESSAGE_BYTES)}",
         f"has {words(minutes(tool_questions.ANSWER_TIME))} minutes to answer",
