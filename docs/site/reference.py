@@ -621,7 +621,7 @@ Besides the text of a message, the bot reads, for example, forwarded messages, c
 - **Other messages**: for example, a channel's history and the results of Slack's search, if a question needs them, and a message for which someone chose *Ask about this message*.
 
 The bot treats forwarded messages and apps' posts as quotations, not as instructions or as facts about the sender. The exception is posts by apps in
-`COGENCY_ALLOWED_BOTS`, which can ask questions. In a thread with several people, the bot stores a forwarded message as a quotation, and forgets it together with the message that forwarded it. The bot stores other messages that a question refers to, such as linked messages, only until it has answered.
+`COGENCY_ALLOWED_BOTS`, which can ask questions. When people write to each other in a thread with the bot, the bot stores a message that they forward as a quotation, and forgets it together with the message that forwarded it. The bot stores the messages that a question forwards, replies to, or links to only until it has answered.
 
 If the bot cannot read a part, the model sees a note instead, such as "{UNREADABLE}", and can mention this in its answer.
 The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. If a message exceeds one of these limits, a note tells the model.
