@@ -63,7 +63,7 @@ LISTS: Final[Mapping[str, Listed]] = {
     "extras": Listed("deploy/README.md", extras(), "The extras are", "If an extra is missing"),
     "reasons of feedback": Listed("docs/feedback.md", [*FeedbackReason], "with this reason:", "You can combine"),
     "reasons in events": Listed(
-        "docs/webhooks-out.md", [*FeedbackReason, "reason"], "`good`, `bad` or null; ", "or null |"
+        "docs/webhooks-out.md", [*FeedbackReason, "reason"], "`good`, `bad`, or null; ", "or null |"
     ),
     "outcomes of a turn": Listed("docs/webhooks-out.md", [*Outcome], "`outcome`:", ";"),
     "ends of a request for a human": Listed(
