@@ -664,7 +664,7 @@ _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
     FileKind.TEXT: ("text, code, data, logs", "the text, in the encodings described below"),
     FileKind.HTML: (
         "HTML",
-        f"the source, up to {SOURCE_CHARS:,} characters. If the source is longer, the bot reads only the page's text, if it can extract it",
+        f"the source, up to {SOURCE_CHARS:,} characters. Of longer pages, the bot reads only the text (with the `office` extra)",
     ),
     FileKind.PDF: ("PDF", "the text of the pages. For details, see the next table"),
     FileKind.OFFICE: ("Word, Excel, PowerPoint, OpenDocument, EPUB", "the text. For details, see the next table"),
