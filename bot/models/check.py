@@ -358,10 +358,9 @@ def comparison(passed: Passed, setting: ToolsForm) -> str:
     if not all(form in passed for form in MEASURED):
         return ""
     text, native = passed[ToolsForm.TEXT], passed[ToolsForm.NATIVE]
-    better = better_form(passed)
+    better, probes = better_form(passed), counted(text, "probe", "probes")
     if better is None:
-        return models_texts.FORMS_EQUAL.format(text=text, native=native)
-    probes = counted(text, "probe", "probes")
+        return models_texts.FORMS_EQUAL.format(probes=probes)
     sentence = models_texts.FORM_BETTER.format(better=better.value, text=probes, native=native)
     if setting is ToolsForm.AUTO:
         return f"{sentence} {models_texts.FORM_FOLLOWED.format(better=better.value)}"

@@ -65,10 +65,10 @@ async def _show(service: PlaceKeyService, call: CommandCall, notice: str = "") -
         state = models_texts.OWN_KEY_IS_REFUSED.format(time=f"{one.refused:%Y-%m-%d %H:%M} UTC") if one.refused else ""
         label = service.settings.endpoint(one.vendor).label
         lines.append(models_texts.OWN_KEY_LINE.format(label=label, end=end, day=f"{one.added:%Y-%m-%d}", state=state))
-    heading = models_texts.OWN_KEYS_HEADING if stored else models_texts.NO_OWN_KEYS_YET
-    unused = models_texts.OWN_KEYS_UNUSED if stored and not service.is_on else ""
+    in_use = models_texts.OWN_KEYS_HEADING if service.is_on else models_texts.OWN_KEYS_UNUSED
+    heading = in_use if stored else models_texts.NO_OWN_KEYS_YET
     hint = "" if may_change else models_texts.OWN_KEYS_OF_MANAGERS
-    text = "\n\n".join(filter(None, [notice, heading, "\n".join(lines), unused, hint]))
+    text = "\n\n".join(filter(None, [notice, heading, "\n".join(lines), hint]))
     if not may_change:
         return Panel(text)
     buttons = tuple(

@@ -14,7 +14,7 @@ def chosen_model(words: str) -> str:
 
 MODEL_CHOSEN = "you chose it"
 MODEL_AS_USUAL = "it is the default"
-REHEARSAL_AS_USUAL = "it is the offline rehearsal model, which needs no key and uses no tokens"
+REHEARSAL_AS_USUAL = "it is the offline rehearsal model, which needs no key and costs nothing"
 MODEL_FOR_PERSON = "chosen for you by my operator"
 MODEL_FOR_CHANNEL = "chosen for this channel by my operator"
 MODEL_FOR_PLACE = "chosen for this channel by a manager"
@@ -30,47 +30,46 @@ MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 # The keys of channels
 
 OWN_KEY = "the channel's own key"  # In place of a setting, in errors for operators
-OWN_KEYS_HEADING = "**This channel's own API keys.** Questions in this channel are billed to them:"
+OWN_KEYS_HEADING = "**This channel's own API keys.** Questions here to models of these services are billed to them:"
 NO_OWN_KEYS_YET = (
     "This channel has no API keys of its own. Questions here are billed to my operator. A manager of the channel can "
-    "add a key for a service; this channel's questions to its models are then billed to that key."
+    "add a key for a service. Questions here to that service's models are then billed to the key."
 )
 OWN_KEY_LINE = "- **{label}**{end}, added on {day}{state}"
-OWN_KEY_IS_REFUSED = ". **The service has not accepted it since {time}.** Replace or remove it"
-OWN_KEYS_UNUSED = "My operator has turned channels' own keys off, so these keys are not used."
+OWN_KEY_IS_REFUSED = ". **The service has not accepted it since {time}.** Check the account, or replace the key"
+OWN_KEYS_UNUSED = "**This channel's own API keys.** My operator has turned such keys off, so I do not use them:"
 OWN_KEYS_OF_MANAGERS = "Only managers of this channel and my operators can change its keys."
-NO_OWN_KEYS = "My operator has not turned on channels' own API keys."
+NO_OWN_KEYS = "My operator's settings do not allow API keys for single channels."
 OWN_KEYS_OFF = "Set COGENCY_CHANNEL_KEYS=on first. Without it, channels' own keys are not used."
-NO_OWN_KEY_OF_SERVICE = "None of that service's models is in use here, so a key would have no effect."
+NO_OWN_KEY_OF_SERVICE = "I do not use any of that service's models, so a key would have no effect."
 NO_OWN_KEYS_HERE = "This is not a channel. Use `/keys` in the channel that the keys are for."
 OWN_KEYS_USAGE = (
-    "Use `/keys` to see this channel's keys and to add one with the button, or `/keys remove openai`. Do not write a "
-    "key after the command or in a message. If you did, revoke that key at its service, and create another."
+    "Use `/keys` to see this channel's keys and add one with the button, or `/keys remove openai` to remove one. Do "
+    "not write a key after the command or in a message. If you did, revoke that key at its service and create a new "
+    "one."
 )
 OWN_KEY_SAVED = "I saved the key for {label} ({end}). This channel uses it starting with the next question."
 OWN_KEY_REMOVED = (
-    "I removed this channel's key for {label}. Starting with the next question, my operator's key is used."
+    "I removed this channel's key for {label}. Starting with the next question, I use my operator's key."
 )
 OWN_KEY_MISSING = "This channel has no key of its own for {label}."
 REMOVE_OWN_KEY = "Remove {label} key"
-REMOVE_OWN_KEY_SURE = "Questions in this channel are then billed to my operator's key."
-OWN_KEY_WRONG = "{label} does not accept this key, so I did not save it. Copy it again, or create another."
-OWN_KEY_UNCHECKED = (
-    "I could not check the key, because {label} did not answer, so I did not save it. Try again in a moment."
-)
-NOT_AN_OWN_KEY = "That is not an API key: it must be one key, without spaces or quotation marks. I did not save it."
+REMOVE_OWN_KEY_SURE = "This channel's questions to this service are then billed to my operator's key."
+OWN_KEY_WRONG = "{label} does not accept this key, so I did not save it. Copy it again, or create a new one."
+OWN_KEY_UNCHECKED = "I could not check the key with {label}, so I did not save it. Try again in a moment."
+NOT_AN_OWN_KEY = "That is not an API key, so I did not save it. Enter a single key, without spaces or quotation marks."
 OWN_KEYS_NEED_EXTRA = (
     "COGENCY_CHANNEL_KEYS needs the 'mcp' extra, which encrypts the keys. It is not installed. Run {command}"
 )
 OWN_KEYS_NEED_SEALING = (
-    "COGENCY_CHANNEL_KEYS needs COGENCY_ACCOUNT_KEY, which encrypts channels' API keys. Set it to 32 random bytes as "
-    "base64, from `openssl rand -base64 32`."
+    "COGENCY_CHANNEL_KEYS needs COGENCY_ACCOUNT_KEY, which encrypts channels' API keys. Set COGENCY_ACCOUNT_KEY to 32 "
+    "random bytes as base64, such as the output of `openssl rand -base64 32`."
 )
 
 
 CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
-    "This check of {name} asks {questions} questions and uses about {tokens:,} tokens{dollars}. `cogency usage` "
+    "This check of {name} asks up to {questions} questions and uses about {tokens:,} tokens{dollars}. `cogency usage` "
     "includes these tokens. Press Ctrl-C to stop."
 )
 CHECK_UNPRICED = ", for which there is no list price"
@@ -125,25 +124,25 @@ SEEN = {
     (Ability.EFFORT, Verdict.UNKNOWN, False): "The service accepts an effort setting, but does not report tokens.",
     (Ability.EFFORT, Verdict.NO, False): "The service refused the effort setting, so the bot does not send it.",
     (Ability.EFFORT, Verdict.NOT_SENT, False): "The bot does not send an effort setting to this model.",
-    (Ability.CACHING, Verdict.YES, True): "{cached:,} of {prompt:,} prompt tokens came from the cache.",
-    (Ability.CACHING, Verdict.NO, True): "None of {prompt:,} prompt tokens came from the cache.",
+    (Ability.CACHING, Verdict.YES, True): "{cached:,} of the {prompt:,} prompt tokens came from the cache.",
+    (Ability.CACHING, Verdict.NO, True): "None of the {prompt:,} prompt tokens came from the cache.",
     (Ability.CACHING, Verdict.UNKNOWN, False): "The service does not report tokens.",
     (Ability.CONTEXT, Verdict.YES, True): "{tokens:,} tokens, according to the service.",
-    (Ability.CONTEXT, Verdict.UNKNOWN, False): "The service does not report its size.",
+    (Ability.CONTEXT, Verdict.UNKNOWN, False): "The service does not report the size.",
 }
 CHECK_PAGE = "{model} at {address}, checked on {date} with Cogency {version}:"
-CHECK_TOOK = "This check took {took}."
+CHECK_TOOK = "Usage of this check: {took}."
 CHECK_NO_PRICE = "no list price"
 FORMS_UNCHECKED = (
-    "The bot uses text tool calls for this model. Run `cogency check-model` to compare them with native ones. The bot "
-    "then uses the better form."
+    "The bot uses text tool calls for this model. Run `cogency check-model` to compare them with native ones. After "
+    "the next restart, the bot uses the better form."
 )
-FORMS_EQUAL = "The model works equally well with text ({text}) and native ({native}) tool calls."
+FORMS_EQUAL = "The model works equally well with text and native tool calls: it passed {probes} with each."
 FORM_BETTER = (
     "The model works better with COGENCY_TOOLS_FORM={better}: it passed {text} with text tool calls and "
     "{native} with native ones."
 )
-FORM_FOLLOWED = "With COGENCY_TOOLS_FORM=auto, the bot uses {better} for this model after the next restart."
+FORM_FOLLOWED = "With COGENCY_TOOLS_FORM=auto, the bot uses the {better} form for this model after the next restart."
 FORM_OTHER_SET = "COGENCY_TOOLS_FORM is {setting}. Change it, or set it to auto."
 
 
@@ -153,12 +152,12 @@ NO_MODELS_SERVED = (
     "COGENCY_MODEL=openai:<model>."
 )
 MODELS_AWAY = (
-    "The server at {address} ({setting}) does not respond. Check that the server is running and that the address is "
+    "The server at {address} ({setting}) is not available. Check that the server is running and that the address is "
     "correct."
 )
 NO_PROVIDER_NAMED = "{setting} is set to a model without its provider. Write {vendor}: before it."
 UNKNOWN_PROVIDER = "{setting} must be rehearsal or one of {forms}."
-NO_MODEL_NAMED = "{setting} does not contain a model. Write it as in {provider}:{example}."
+NO_MODEL_NAMED = "{setting} names a provider but no model. Write, for example, {provider}:{example}."
 KEY_MISSING = (
     "{key} is missing. {setting} is set to {provider}{colon}…, which needs it. Set it in the environment or in .env."
 )
@@ -186,5 +185,5 @@ NO_TRANSCRIPTION = (
 def nothing_configured(ollama: Endpoint, init: str, *, answered: bool) -> str:
     found = f"Ollama does not respond at {ollama.address}"
     if answered:
-        found = f"Ollama at {ollama.address} has no models (get one with `ollama pull llama3.2`)"
+        found = f"Ollama at {ollama.address} has no local chat models (get one with `ollama pull llama3.2`)"
     return f"no model is configured, and {found}; to set one up, run `{init}`"

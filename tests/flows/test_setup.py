@@ -88,7 +88,7 @@ async def test_checking_a_model_says_first_what_it_takes_and_is_counted_also_whi
         assert said.startswith(announced)
         _, context, cost, *_ = announced.splitlines()
         assert context == "The model's context window is 131,072 tokens."
-        assert cost.startswith("This check of openai:m-1 asks 46 questions and uses about ")
+        assert cost.startswith("This check of openai:m-1 asks up to 46 questions and uses about ")
         assert "no list price" in cost
         assert "With text tool calls:\nyes " in said
         assert "With native tool calls:" in said

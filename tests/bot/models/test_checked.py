@@ -47,8 +47,8 @@ def test_the_page_has_a_line_for_everything_and_says_what_was_not_tried() -> Non
         "Streaming           no         The answer arrived all at once after 3.4 s (1 piece), so people see nothing "
         "until it is complete.\n  Pictures            failed     The question was not answered: The server returned a "
         "server error (500).\n  Effort              not tried  This was not tested.\n  Caching             no         "
-        "None of 1,300 prompt tokens came from the cache.\n  Context window      not tried  This was not tested.\n\n"
-        "This check took 26 calls, 31,000 tokens, $0.0700."
+        "None of the 1,300 prompt tokens came from the cache.\n  Context window      not tried  This was not "
+        "tested.\n\nUsage of this check: 26 calls, 31,000 tokens, $0.0700."
     )
 
 

@@ -134,7 +134,7 @@ def test_a_known_model_without_its_provider_is_told_which(spec: str, provider: s
     ],
 )
 def test_a_missing_model_name_is_one_sentence_with_an_example(spec: str, example: str) -> None:
-    with pytest.raises(SettingsError, match=f"COGENCY_MODEL does not contain a model. Write it as in {example}"):
+    with pytest.raises(SettingsError, match=f"COGENCY_MODEL names a provider but no model.*, for example, {example}"):
         first_choice(replace(EMPTY, model=spec))
 
 
@@ -216,7 +216,8 @@ async def test_a_model_of_ollamas_cloud_is_used_only_if_a_setting_names_it() -> 
 async def test_an_ollama_without_models_is_named() -> None:
     choice = await choose_model(EMPTY, listing())
     assert choice.name == "rehearsal"
-    assert "Ollama at http://localhost:11434/v1 has no models (get one with `ollama pull llama3.2`)" in choice.line
+    found = "Ollama at http://localhost:11434/v1 has no local chat models (get one with `ollama pull llama3.2`)"
+    assert found in choice.line
 
 
 MOVED = replace(EMPTY, openai_base_url="http://gpu.example:8000/v1")

@@ -198,7 +198,7 @@ async def test_only_managers_change_keys_and_only_where_the_operator_lets_them()
         await off.ask()
         assert world.sent[-1] == OPERATORS
         assert models_texts.OWN_KEYS_UNUSED in (await off.use()).text
-        with pytest.raises(Refused, match="has not turned on"):
+        with pytest.raises(Refused, match="do not allow API keys"):
             await off.use("add openai", "sk-good-0000000000000")
         await off.use("remove openai")
         assert await world.store.place_keys.all(9) == []
