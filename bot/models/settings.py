@@ -98,8 +98,9 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "The model that answers, as provider:name, such as ollama:llama3.2, openai:gpt-5-mini, or rehearsal. "
-            "Default: a model for the API key that is set, else a local Ollama model, else the rehearsal model."
+            "The model that answers by default: provider:name, such as ollama:llama3.2 or openai:gpt-5-mini, or "
+            "rehearsal. Default: a model for OPENAI_BASE_URL or for the OpenAI, Anthropic, or Gemini API key that is "
+            "set, else a local Ollama model, else the rehearsal model."
         ),
         example="ollama:llama3.2",
     )
@@ -110,7 +111,7 @@ class ModelSettings:
         (),
         section=Section.MODELS,
         description=(
-            "A comma-separated list of models that answer when COGENCY_MODEL is unavailable. The bot tries them in "
+            "A comma-separated list of models that answer when the usual model is unavailable. The bot tries them in "
             "this order."
         ),
         example="anthropic:claude-sonnet-5-5,ollama:llama3.2",
@@ -120,7 +121,7 @@ class ModelSettings:
         parsers.text,
         None,
         section=Section.MODELS,
-        description="A cheap model for background work. Default: the model that answers.",
+        description="A cheap model for background work. Default: the model that answers by default.",
         example="openai:gpt-6-luna",
     )
     """None: the model that answers."""
@@ -131,7 +132,8 @@ class ModelSettings:
         section=Section.MODELS,
         description=(
             "Whether channel managers can add their channel's own API keys with /keys. Questions in the channel are "
-            "then billed to these keys (docs/models.md). Needs COGENCY_ACCOUNT_KEY, which encrypts them."
+            'then billed to these keys (docs/models.md). Needs the "mcp" extra and COGENCY_ACCOUNT_KEY, which encrypts '
+            "them."
         ),
     )
     embeddings: str | None = setting(
@@ -141,9 +143,9 @@ class ModelSettings:
         section=Section.MODELS,
         description=(
             "A model for embeddings, or off. With a model, recall also finds messages with a similar meaning. The bot "
-            "sends stored messages to the model's service, except with static:use-multilingual-3, which runs inside "
-            'the bot and needs the "meaning" extra. Default: static:use-multilingual-3 if the extra is installed, '
-            "otherwise off."
+            "sends stored messages and searches to the model's service, except with static:use-multilingual-3, which "
+            'runs inside the bot and needs the "meaning" extra. Default: static:use-multilingual-3 if the extra is '
+            "installed, otherwise off."
         ),
         example="openai:text-embedding-3-small",
     )
@@ -192,8 +194,9 @@ class ModelSettings:
         Mode.AUTO,
         section=Section.MODELS,
         description=(
-            "How the bot continues an answer after tool calls: auto, resume (send only what is new; the vendor stores "
-            "the rest until the bot deletes it), or replay (send everything again)."
+            "How the bot continues an answer after tool calls: auto (send only what is new if the vendor can continue "
+            "without storing the rest), resume (also if the vendor has to store the rest until the bot deletes it), or "
+            "replay (send everything again)."
         ),
     )
     tools_form: ToolsForm = setting(
@@ -202,8 +205,9 @@ class ModelSettings:
         ToolsForm.AUTO,
         section=Section.MODELS,
         description=(
-            "How the bot offers tools to a Chat Completions model: text (Cogency's protocol), native (the vendor's "
-            "tool calls), or auto (the one that `cogency check-model` found better, or text if that check has not run)."
+            "How the bot offers tools to models of Chat Completions and Amazon Bedrock: text (Cogency's protocol), "
+            "native (the vendor's tool calls), or auto (the one that `cogency check-model` found better, otherwise "
+            "text)."
         ),
     )
     first_token_timeout_s: float = setting(
@@ -227,7 +231,7 @@ class ModelSettings:
         parsers.whole(0, 10),
         2,
         section=Section.BOUNDS,
-        description="How many times to retry when a model cannot be reached.",
+        description="How many times to repeat a request to a model, for example after a rate limit or a server error.",
     )
     """While no text has arrived: as many as the vendors' own clients make."""
     openai_api_key: Secret | None = secret_setting(
@@ -332,8 +336,8 @@ class ModelSettings:
         section=Section.KEYS,
         description=(
             "The address of OpenAI's API or of a compatible server, such as a gateway. If you set another machine's "
-            "address in .env, also set OPENAI_API_KEY there: the bot does not send a key from the environment to "
-            "that address."
+            "address in .env, also set OPENAI_API_KEY in that file, because the bot does not send a key from elsewhere "
+            "to an address that a folder's .env sets."
         ),
         sensitivity=Sensitivity(keys=("OPENAI_API_KEY",)),
     )
@@ -437,7 +441,9 @@ class ModelSettings:
         parse_project,
         "",
         section=Section.KEYS,
-        description="The ID of the Google Cloud project for Vertex AI. Not needed with VERTEX_API_KEY.",
+        description=(
+            "The ID of the Google Cloud project for Vertex AI. Not needed for Gemini models with VERTEX_API_KEY."
+        ),
         example="my-project-123",
     )
     google_location: str = setting(
