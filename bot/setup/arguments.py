@@ -205,7 +205,7 @@ def _add_play(commands: _Commands) -> None:
         "--keep",
         type=_argument_type(_file_to_keep),
         metavar="FILE",
-        help="the database file for messages (default: messages are not stored)",
+        help="the database file to store messages in (default: messages are lost when you stop the command)",
     )
     play.add_argument(
         "--port",
@@ -225,7 +225,10 @@ def _file_to_keep(text: str) -> Path:
 def _add_check_model(commands: _Commands) -> None:
     check = commands.add(Subcommand.CHECK_MODEL, "test what a model and its service can do", setup_texts.CHECK_SAYS)
     check.add_argument(
-        "--model", default="", metavar="NAME", help="the model to test, as in COGENCY_MODEL (default: your settings)"
+        "--model",
+        default="",
+        metavar="NAME",
+        help="the model to test, as in COGENCY_MODEL (default: the one that your settings choose)",
     )
     check.add_argument("--yes", action="store_true", help="start without asking")
     check.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
@@ -242,7 +245,7 @@ def _add_eval(commands: _Commands) -> None:
         "--from-feedback",
         type=Path,
         metavar="FILE",
-        help="write the questions of shared feedback to a new file, with the corrections, and stop",
+        help="write the questions and corrections of shared feedback to a new file, and stop",
     )
     exam.add_argument("--check", action="store_true", help="only check the file for mistakes, without any model")
     exam.add_argument(
@@ -250,18 +253,24 @@ def _add_eval(commands: _Commands) -> None:
         type=_names,
         default=frozenset[str](),
         metavar="NAMES",
-        help="only these questions or groups, separated by commas",
+        help="ask only these questions or groups, separated by commas",
     )
     exam.add_argument(
         "--model",
         dest="models",
         action="append",
         metavar="NAME",
-        help="the model to test, as in COGENCY_MODEL; repeat the option to compare models (default: your settings)",
+        help=(
+            "the model to test, as in COGENCY_MODEL; repeat the option to compare models (default: the one that your "
+            "settings choose)"
+        ),
     )
     exam.add_argument("--judge", metavar="NAME", help="the model that judges answers (default: `judge` in the file)")
     exam.add_argument(
-        "--repeat", type=_argument_type(whole(1, 100)), metavar="N", help="ask each question N times (default: 1)"
+        "--repeat",
+        type=_argument_type(whole(1, 100)),
+        metavar="N",
+        help="ask each question N times (default: `repeat` in the file, or 1)",
     )
     exam.add_argument(
         "--parallel",
@@ -289,7 +298,10 @@ def _add_eval(commands: _Commands) -> None:
         "--threshold",
         type=_argument_type(_share),
         metavar="PERCENT",
-        help="the percentage of each model's answers that must pass for exit code 0 (default: 100)",
+        help=(
+            "the percentage of each model's answers that must pass for exit code 0 (default: `threshold` in the file, "
+            "or 100)"
+        ),
     )
     exam.add_argument(
         "--html", type=_argument_type(_file_to_write), metavar="FILE", help="also write the results as a web page"
@@ -365,7 +377,9 @@ def _add_usage(commands: _Commands) -> None:
 
 def _add_audit(commands: _Commands) -> None:
     audit = commands.add(
-        Subcommand.AUDIT, "list tool calls: who made them, where, and who approved them", setup_texts.WORKS_BESIDE
+        Subcommand.AUDIT,
+        "list tool calls and administrative changes: who made them, where, and who approved them",
+        setup_texts.WORKS_BESIDE,
     )
     audit.add_argument(
         "--since",
@@ -379,7 +393,7 @@ def _add_audit(commands: _Commands) -> None:
 def _add_feedback(commands: _Commands) -> None:
     export = commands.add(
         Subcommand.FEEDBACK_EXPORT,
-        ("print feedback on bad answers that people shared, as CSV"),
+        "print the feedback that people shared, as CSV",
         setup_texts.FEEDBACK_SAYS,
     )
     export.add_argument("--json", dest="as_json", action="store_true", help="print JSON, one object per line")
@@ -477,12 +491,12 @@ def _add_budget(commands: _Commands) -> None:
         "words",
         nargs="*",
         metavar="WORD",
-        help=("whose budget (everyone, person:ID, channel:ID, or workspace:ID) and its new value"),
+        help="whose budget (everyone, person:ID, channel:ID, or workspace:ID) and its new value",
     )
 
 
 def _add_learn(commands: _Commands) -> None:
-    learn = commands.add(Subcommand.LEARN, "add a folder's files to a channel's documents", setup_texts.LEARN_SAYS)
+    learn = commands.add(Subcommand.LEARN, "add files as documents for a channel, a workspace, or a person", setup_texts.LEARN_SAYS)
     learn.add_argument("paths", nargs="+", metavar="PATH", help='a folder, a file, or a pattern such as "docs/*.md"')
     learn.add_argument("--place", required=True, metavar="PLACE", help=setup_texts.LEARN_PLACE_SAYS)
     learn.add_argument("--remove-missing", action="store_true", help=setup_texts.REMOVE_MISSING_SAYS)
@@ -624,7 +638,7 @@ def _add_webhooks(commands: _Commands) -> None:
         nargs="?",
         type=_argument_type(whole(1, MAX_ROW)),
         metavar="NUMBER",
-        help="only this event, by its number from `cogency webhooks failed`",
+        help="send only this event, by its number from `cogency webhooks failed`",
     )
 
 
