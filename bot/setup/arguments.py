@@ -496,7 +496,9 @@ def _add_budget(commands: _Commands) -> None:
 
 
 def _add_learn(commands: _Commands) -> None:
-    learn = commands.add(Subcommand.LEARN, "add files as documents for a channel, a workspace, or a person", setup_texts.LEARN_SAYS)
+    learn = commands.add(
+        Subcommand.LEARN, "add files as documents for a channel, a workspace, or a person", setup_texts.LEARN_SAYS
+    )
     learn.add_argument("paths", nargs="+", metavar="PATH", help='a folder, a file, or a pattern such as "docs/*.md"')
     learn.add_argument("--place", required=True, metavar="PLACE", help=setup_texts.LEARN_PLACE_SAYS)
     learn.add_argument("--remove-missing", action="store_true", help=setup_texts.REMOVE_MISSING_SAYS)
