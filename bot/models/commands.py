@@ -28,7 +28,7 @@ def model_panel(menu: ModelMenu, *, with_names: bool) -> Panel:
         else reply_texts.model_in_use(menu.current, menu.why)
     )
     names = {name: name for name in menu.allowed if name.strip() and name != reply_texts.USUAL}
-    select = PanelSelect("Choose a model", {reply_texts.USUAL: "The usual one"} | names, menu.current)
+    select = PanelSelect("Choose a model", {reply_texts.USUAL: "The default model"} | names, menu.current)
     return Panel(text, parts=(PanelPart(select=select),))
 
 

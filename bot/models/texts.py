@@ -15,9 +15,9 @@ def chosen_model(words: str) -> str:
 MODEL_CHOSEN = "you chose it"
 MODEL_AS_USUAL = "it is the default"
 REHEARSAL_AS_USUAL = "it is the offline rehearsal model, which needs no key and costs nothing"
-MODEL_FOR_PERSON = "chosen for you by my operator"
-MODEL_FOR_CHANNEL = "chosen for this channel by my operator"
-MODEL_FOR_PLACE = "chosen for this channel by a manager"
+MODEL_FOR_PERSON = "my operator chose it for you"
+MODEL_FOR_CHANNEL = "my operator chose it for this channel"
+MODEL_FOR_PLACE = "a manager chose it for this channel"
 
 
 NO_MODEL_LEFT = (
