@@ -49,9 +49,7 @@ OWN_KEYS_USAGE = (
     "one."
 )
 OWN_KEY_SAVED = "I saved the key for {label} ({end}). This channel uses it starting with the next question."
-OWN_KEY_REMOVED = (
-    "I removed this channel's key for {label}. Starting with the next question, I use my operator's key."
-)
+OWN_KEY_REMOVED = "I removed this channel's key for {label}. Starting with the next question, I use my operator's key."
 OWN_KEY_MISSING = "This channel has no key of its own for {label}."
 REMOVE_OWN_KEY = "Remove {label} key"
 REMOVE_OWN_KEY_SURE = "This channel's questions to this service are then billed to my operator's key."

@@ -313,7 +313,7 @@ async def test_a_server_of_ones_own_that_does_not_answer_is_away(reply: Sequence
             return await models_of(endpoint, key, limit_s=0.2)
 
         with pytest.raises(
-            ProviderUnavailable, match=r"\(OPENAI_BASE_URL\) does not respond\. Check that the server is running"
+            ProviderUnavailable, match=r"\(OPENAI_BASE_URL\) is not available\. Check that the server is running"
         ):
             await choose_model(moved, listed)
 
