@@ -339,7 +339,7 @@ def test_a_server_that_does_not_answer_is_no_fault_of_a_setting(command: Sequenc
     assert ran.stderr == f"cogency: {models_texts.MODELS_AWAY.format(address=address, setting='OPENAI_BASE_URL')}\n"
     doctor = cogency(tmp_path, "doctor", OPENAI_BASE_URL=address)
     assert (doctor.returncode, doctor.stderr) == (Exit.FAILED, "")
-    assert "does not respond" in doctor.stdout
+    assert "is not available" in doctor.stdout
 
 
 def test_a_database_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
