@@ -169,6 +169,11 @@ def identify(connection: sa.Connection, bucket: int, now: datetime, gap: timedel
     return 0.0
 
 
+def identified(connection: sa.Connection, bucket: int, now: datetime) -> None:
+    row = shard_identify.c
+    connection.execute(sa.update(shard_identify).where(row.bucket == bucket, row.at < now).values(at=now))
+
+
 def listed(connection: sa.Connection, now: datetime) -> list[ListedShard]:
     rows = connection.execute(sa.select(shard_lease).order_by(_ROW.number))
     return [
@@ -196,4 +201,5 @@ class SqlShardLeases(SqlStore):
     give_back = writes(give_back)
     leave = writes(leave)
     identify = writes(identify)
+    identified = writes(identified)
     listed = reads(listed)

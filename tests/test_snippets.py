@@ -83,7 +83,7 @@ TERMINAL_ALONE: Final = {"deep", "fast", "file", "threads", "quit"}
 NO_COMMANDS: Final = {
     *(EVENTS_PATH, HEALTH_PATH, MCP_PATH, "/livez", "/readyz", "/metrics", f"{SIGN_IN_PATH}/", "/"),
     *("/audio/transcriptions", "/v1", "/v1/embeddings"),  # of OpenAI's protocol
-    *("/data", "/tmp"),  # folders of the image
+    *("/data", "/tmp"),  # noqa: S108 -- folders of the image, which pages name
     *("/files", "/out"),  # of code in the sandbox
     *("/invite", "/joke", "/bot-ask"),  # Slack's own; an example; one with a prefix
 }

@@ -102,6 +102,10 @@ class ShardLeases(Protocol):
         """Return 0.0 if a session of this bucket may begin now, else the seconds to wait before the next call."""
         ...
 
+    async def identified(self, bucket: int, now: datetime) -> None:
+        """Count the gap of this bucket from now, as a session has begun: later than `identify` allowed it."""
+        ...
+
     async def listed(self, now: datetime) -> list[ListedShard]:
         """Return all shards, by number."""
         ...

@@ -150,6 +150,14 @@ async def test_the_sessions_of_one_bucket_begin_with_a_gap_in_between(store: Sto
     assert await leases.identify(0, START - timedelta(days=1), GAP) == GAP.total_seconds()
 
 
+async def test_the_gap_counts_from_where_a_session_began_if_that_was_later_than_allowed(store: Store) -> None:
+    leases = store.shard_leases
+    assert await leases.identify(0, START, GAP) == 0.0
+    await leases.identified(0, START + 2 * SECOND)
+    await leases.identified(0, START + SECOND)
+    assert await leases.identify(0, START + GAP, GAP) == 2.0
+
+
 moves = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from(["look", "look", "look", "die", "leave", "count"]), st.integers(0, 6)),
     min_size=10,

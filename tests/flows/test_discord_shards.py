@@ -23,6 +23,7 @@ from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.run import serve
 from bot.platforms.discord.shards import RENEW_S
 from bot.setup.diagnosis import shards_held
+from store.databases.database import Database
 from store.engine import Store, open_store
 from store.shard_leases import SqlShardLeases
 from tests.fakes.discord_bot import settings
@@ -182,6 +183,38 @@ class LateLeases(SqlShardLeases):
         share = await super().share(owner, now, lease, sessions, count=count, heard=heard)
         self.answers += 1
         return replace(share, excess=frozenset({HeldShard(7, 8, 1)}))
+
+
+async def test_a_busy_process_counts_the_gap_from_where_its_session_began() -> None:
+    store = await open_new("sqlite://")
+    async with running_discord(FastClock(speed=50.0)) as fake:
+        leases = SlowlyIdentified(store.database, fake.world.clock)
+        async with idle(fake, sharing(Replicas(leases, store.shared_rates, "this", fake.world.clock))):
+            await fake.until(lambda: leases.began)
+            assert leases.began[0] - leases.allowed[0] >= timedelta(seconds=3)
+        assert fake.identified == 1
+    await store.close()
+
+
+class SlowlyIdentified(SqlShardLeases):
+    """Those of a process so busy that it reads an answer three seconds late."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database)
+        self.clock = clock
+        self.allowed: list[datetime] = []
+        self.began: list[datetime] = []
+
+    async def identify(self, bucket: int, now: datetime, gap: timedelta) -> float:
+        pause = await super().identify(bucket, now, gap)
+        if not pause:
+            self.allowed.append(now)
+            await self.clock.sleep(3.0)
+        return pause
+
+    async def identified(self, bucket: int, now: datetime) -> None:
+        await super().identified(bucket, now)
+        self.began.append(now)
 
 
 async def test_a_process_that_wants_more_shards_gets_them_when_nobody_listens_by_the_number_before(

@@ -214,6 +214,7 @@ class ShardRunner:
         if session is None:
             async with self.client.identify_lock(number):
                 await ShardSocket.from_client(self.client, shard_id=number)
+                await self.client.note_identified(number)
         else:
             if self._is_taken_over and self._filling is None:
                 await asyncio.wait({self._fill()}, timeout=FILL_S)
@@ -417,6 +418,11 @@ class LeasedClient(ShardedClient):
             return await self._shared.leases.identify(bucket, self.clock.now(), IDENTIFY_GAP)
         except StoreError:
             return RENEW_S
+
+    async def note_identified(self, number: int) -> None:
+        """A busy process may have sent it seconds after it was allowed to: the gap counts from now."""
+        with suppress(StoreError):
+            await self._shared.leases.identified(number % self._concurrency, self.clock.now())
 
     def _schedule_event(self, *args: Any, **kwargs: Any) -> asyncio.Task[None]:  # noqa: ANN401 -- the library's
         """Register the task of an event with its shard.
