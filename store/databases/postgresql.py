@@ -465,6 +465,19 @@ async def _keeps_statements(connection: DriverConnection) -> bool:
 class _Pool:
     """Connections of one event loop, to which asyncpg's are bound.
 
+_READING: Final = "REPEATABLE READ"
+_WRITING: Final = "READ COMMITTED"
+_ONE_STATEMENT: Final = "AUTOCOMMIT"
+
+
+class _Dialect(Protocol):
+    """How SQLAlchemy's dialect for PostgreSQL is told about the next transactions of a connection."""
+
+    def set_isolation_level(self, dbapi_connection: DBAPIConnection | None, level: str) -> None: ...
+
+    def set_readonly(self, connection: DBAPIConnection | None, value: bool) -> None: ...  # noqa: FBT001 -- SQLAlchemy's own
+
+
     `prepares`: whether a statement is prepared once for each connection. `first`: a connection that is already open.
     """
 
@@ -481,9 +494,6 @@ class _Pool:
             pool_use_lifo=True,  # few connections do most of the work: each prepares every statement that it runs
             hide_parameters=True,
         )
-        self._writer = self._engine.sync_engine
-        self._alone = self._writer.execution_options(isolation_level="AUTOCOMMIT")
-        self._reader = self._writer.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     async def transaction(self, work: Callable[[Connection], T], lock: str | None) -> T:
         """Run `work` in one transaction. `lock`: the statement that a write begins with; None for a read."""
@@ -491,8 +501,8 @@ class _Pool:
         return await greenlet_spawn(self._in_one, work, lock)
 
     def _in_one(self, work: Callable[[Connection], T], lock: str | None) -> T:
-        engine = self._reader if lock is None else self._writer
-        with engine.connect() as connection, _beginning_with(connection, lock or ""):
+        isolation = _READING if lock is None else _WRITING
+        with self._connected(isolation) as connection, _beginning_with(connection, lock or ""):
             return work(connection)
 
     async def statement(self, work: Callable[[Connection], T]) -> T:
@@ -500,7 +510,7 @@ class _Pool:
         return await greenlet_spawn(lambda: self._without(work))
 
     def _without(self, work: Callable[[Connection], T]) -> T:
-        with self._alone.connect() as connection:
+        with self._connected(_ONE_STATEMENT) as connection:
             return work(database.one_statement(connection))
 
     async def after(
@@ -511,7 +521,7 @@ class _Pool:
     def _in_two(
         self, check: Callable[[Connection], object], work: Callable[[Connection], T]
     ) -> tuple[object, T | None]:
-        with self._reader.connect() as connection:
+        with self._connected(_READING) as connection:
             with _beginning_with(connection, ""):
                 reason = check(connection)
             if reason is not None:
@@ -521,6 +531,16 @@ class _Pool:
 
     async def dispose(self) -> None:
         await self._engine.dispose()
+
+    @contextmanager
+    def _connected(self, isolation: str) -> Generator[Connection]:
+        """A connection whose next transactions are isolated like this, whatever its last ones were."""
+        # Not by an option of an engine: that is an event, and with events each statement takes longer.
+        with self._engine.sync_engine.connect() as connection:
+            dialect = cast("_Dialect", connection.dialect)
+            dialect.set_isolation_level(connection.connection.dbapi_connection, isolation)
+            dialect.set_readonly(connection.connection.dbapi_connection, isolation == _READING)
+            yield connection
 
     def _dbapi_connection(self) -> DBAPIConnection:
         return self._engine.dialect.loaded_dbapi.connect(
