@@ -11,7 +11,8 @@ from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 
 
 class PersonRow(TableRow, table=True):
-    """`number` identifies the person's range of the search index. `served`: when a turn of theirs was last claimed."""
+    """`number` identifies the person's range of the search index. `served`: when a turn of theirs was last claimed, to
+    the hour."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
 

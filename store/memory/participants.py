@@ -3,7 +3,7 @@
 Rule: rows of people and conversations are made with the first message that names them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -14,11 +14,14 @@ import sqlalchemy as sa
 from agent.incoming import Incoming, Person
 from agent.stored_messages import Author
 from store import sharing
-from store.databases.database import row_id
+from store.databases.database import StorableText, row_id
 from store.erased_ids import erased
 from store.message_tables import conversation, message, participant, person
 from store.search import index
 from store.turn_tables import turn
+
+# Of a message: `store.erased_ids.ErasedIds.of_message`. (An expanding parameter would be expanded each time.)
+_HASHES: Final = ("event_hash", "post_hash", "earlier_post_hash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +39,33 @@ class KnownParticipant:
     audience: str | None
     latest: datetime | None
     readers: Mapping[str, int]
+    has_aside: bool = False
+    """Whether a turn of the conversation is put aside, so that a message may be what it waits for."""
     shares: bool = False
     """Whether the person's messages in the channel are shared with its team (`agent.memory.documents.SHARING`)."""
 
 
 def known_participant(connection: sa.Connection, incoming: Incoming, hashes: tuple[str, ...]) -> KnownParticipant:
     """Read all of it with one statement, because each costs a round trip to the server while a user waits."""
-    values = {
+    return known_in(incoming, connection.execute(known_query(), known_values(incoming, hashes)).all())
+
+
+def known_values(incoming: Incoming, hashes: tuple[str, ...]) -> dict[str, object]:
+    """The parameters of `known_query`."""
+    return {
         "source": incoming.source,
         "event_id": incoming.event_id,
         "channel": incoming.channel,
         "message_id": incoming.message_id,
         "conversation": incoming.conversation,
         "person": incoming.person.id,
-        "hashes": hashes,
         "shared": f"channel:{incoming.channel}",
+        **dict(zip(_HASHES, hashes, strict=True)),
     }
-    found = connection.execute(_known_participant(), values).all()
+
+
+def known_in(incoming: Incoming, found: Sequence[sa.Row[Any]]) -> KnownParticipant:
+    """What the rows of `known_query` say."""
     row = found[0]
     return KnownParticipant(
         turn=row.by_post if row.by_event is None else row.by_event,
@@ -62,13 +75,16 @@ def known_participant(connection: sa.Connection, incoming: Incoming, hashes: tup
         audience=row.audience,
         latest=row.latest,
         readers={reader_row.reader: reader_row.reader_number for reader_row in found if reader_row.reader is not None},
+        has_aside=bool(row.has_aside),
         shares=bool(row.shares),
     )
 
 
 @cache
-def _known_participant() -> sa.Select[*tuple[Any, ...]]:
-    """Built once, because building it takes longer than running it."""
+def known_query() -> sa.Select[*tuple[Any, ...]]:
+    """One row for each person who wrote in the conversation, at least one. Built once, because building it takes longer
+    than running it.
+    """
     asker, reader = person.alias("asker"), person.alias("reader")
     by_event = sa.select(turn.c.id).where(
         turn.c.source == sa.bindparam("source"), turn.c.event_id == sa.bindparam("event_id")
@@ -84,6 +100,12 @@ def _known_participant() -> sa.Select[*tuple[Any, ...]]:
         .order_by(message.c.turn.desc())
         .limit(1)
     )
+    aside = sa.exists().where(
+        turn.c.conversation == sa.bindparam("conversation"),
+        sa.text("turn.state = 'waiting'"),  # a literal: a partial index finds them
+        turn.c.run_at.is_not(None),
+    )
+    hashes = [sa.bindparam(name, type_=StorableText) for name in _HASHES]
     once = sa.select(sa.literal(1).label("once")).subquery()
     known = (
         once.outerjoin(conversation, conversation.c.id == sa.bindparam("conversation"))
@@ -94,12 +116,13 @@ def _known_participant() -> sa.Select[*tuple[Any, ...]]:
     return sa.select(
         by_event.scalar_subquery().label("by_event"),
         by_post.scalar_subquery().label("by_post"),
-        sa.exists().where(erased.c.hash.in_(sa.bindparam("hashes", expanding=True))).label("forgotten"),
+        sa.exists().where(erased.c.hash.in_(hashes)).label("forgotten"),
         asker.c.number,
         asker.c.name,
         asker.c.time_zone,
         conversation.c.audience,
         latest.scalar_subquery().label("latest"),
+        aside.label("has_aside"),
         sharing.shares(sa.bindparam("shared"), sa.bindparam("person")).label("shares"),
         reader.c.id.label("reader"),
         reader.c.number.label("reader_number"),

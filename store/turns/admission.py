@@ -15,9 +15,11 @@ from typing import Any, Final, assert_never, cast
 
 import sqlalchemy as sa
 
-from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
+from agent.admission_terms import BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, Whose
 from agent.incoming import Incoming
 from store.databases.database import in_order
+from store.memory import participants
+from store.memory.participants import KnownParticipant
 from store.turn_tables import turn
 
 TEAM_SHARE: Final = 10  # A team may still add to a full backlog while it has less than 1/TEAM_SHARE of the limit
@@ -30,14 +32,20 @@ def locks(incoming: Incoming, terms: Terms | None) -> list[str]:
     return [f"{whose}:{owner}" for whose, owner in owners.items() if whose in counted]
 
 
-def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> None:
-    """Raises TermsNotMet with the first term that is not met: closed, the rates in their order, the backlog."""
-    if terms.closed:
-        raise TermsNotMet(Closed())
+def read_known(
+    connection: sa.Connection, incoming: Incoming, hashes: tuple[str, ...], terms: Terms | None
+) -> tuple[KnownParticipant, Obstacle | None]:
+    """Return what is known of the message, and the first term that is not met: closed, the rates in their order, the
+    backlog. With one statement, because each costs a round trip to the server while a user waits.
+    """
+    if terms is None or terms.closed:
+        known = participants.known_participant(connection, incoming, hashes)
+        return known, None if terms is None else Closed()
     for name in locks(incoming, terms):
         in_order(connection, name)
     limit = terms.backlog or 0
     values: dict[str, object] = {
+        **participants.known_values(incoming, hashes),
         "whose": incoming.person.id,
         "there": incoming.channel,
         "of_source": incoming.source,
@@ -46,24 +54,29 @@ def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> 
         "twice": 2 * limit,
         **{f"since_{number}": terms.now - rate.within for number, rate in enumerate(terms.rates)},
     }
-    row = connection.execute(_counts(terms.rates), values).one()
-    waiting, of_team, oldest = row[0], row[1], cast("Sequence[datetime | None]", row[2:])
+    found = connection.execute(_known_and_counts(terms.rates), values).all()
+    return participants.known_in(incoming, found), _obstacle(terms, found[0][-2 - len(terms.rates) :])
+
+
+def _obstacle(terms: Terms, counts: Sequence[Any]) -> Obstacle | None:
+    """`counts`: the columns that `_known_and_counts` adds."""
+    waiting, of_team, oldest = counts[0], counts[1], cast("Sequence[datetime | None]", counts[2:])
     for rate, taken in zip(terms.rates, oldest, strict=True):
         if taken is not None:
-            raise TermsNotMet(RateReached(rate, taken + rate.within))
+            return RateReached(rate, taken + rate.within)
+    limit = terms.backlog or 0
     full = waiting >= limit and of_team >= limit // TEAM_SHARE
-    if terms.backlog is not None and (full or waiting >= 2 * limit):
-        raise TermsNotMet(BacklogFull(waiting))
+    return BacklogFull(waiting) if terms.backlog is not None and (full or waiting >= 2 * limit) else None
 
 
 @cache
-def _counts(rates: tuple[Rate, ...]) -> sa.Select[*tuple[Any, ...]]:
-    """How many turns wait, then how many of the team's, then `_oldest_counted` for each rate. Built once, because
-    building it takes longer than running it.
+def _known_and_counts(rates: tuple[Rate, ...]) -> sa.Select[*tuple[Any, ...]]:
+    """`known_query`, then how many turns wait, how many of the team's, and `_oldest_counted` for each rate. Built once,
+    because building it takes longer than running it.
     """
     of_team = sa.and_(turn.c.source == sa.bindparam("of_source"), turn.c.team == sa.bindparam("of_team"))
     oldest = (_oldest_counted(rate, sa.bindparam(f"since_{number}")) for number, rate in enumerate(rates))
-    return sa.select(_count_waiting("twice"), _count_waiting("limit", of_team), *oldest)
+    return participants.known_query().add_columns(_count_waiting("twice"), _count_waiting("limit", of_team), *oldest)
 
 
 def _oldest_counted(rate: Rate, since: sa.BindParameter[datetime]) -> sa.ScalarSelect[datetime]:

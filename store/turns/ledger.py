@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from cachetools import LRUCache
 
 from agent import texts
-from agent.admission_terms import Authority, Terms
+from agent.admission_terms import Authority, Terms, TermsNotMet
 from agent.budget_days import BudgetPause
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
@@ -60,7 +60,7 @@ from store.tool_calls import tool_call
 from store.turn_tables import DONE, RUNNING, WAITING, action_record, turn, workspace
 from store.turns import amendments, approvals, consents, joining, late_questions, takeover, turn_queue
 from store.turns import answers as answering
-from store.turns.admission import check_terms, locks
+from store.turns.admission import locks, read_known
 from store.turns.approval_table import approval
 from store.turns.consents import consent
 from store.turns.drawn_from import HAS_NARROW, sources_by_ids, sources_by_words
@@ -155,14 +155,14 @@ def accept(
     database has lost it and its answer, and it is not answered again.
     """
     in_order(connection, incoming.conversation)
-    known = participants.known_participant(connection, incoming, erased_ids.of_message(incoming))
+    known, obstacle = read_known(connection, incoming, erased_ids.of_message(incoming), terms)
     # A message that was forgotten must not come back when the platform sends its event again.
     if known.turn is not None or known.forgotten:
         return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
     if was_answered:
         return Accepted(FORGOTTEN, duplicate=True)
-    if terms is not None:
-        check_terms(connection, incoming, terms)
+    if obstacle is not None:
+        raise TermsNotMet(obstacle)
     audience = _audience(incoming)
     # The channel was closed: its earlier messages leave the wider audience before anything more happens there.
     if narrowing:
@@ -171,8 +171,7 @@ def accept(
     values = row_mapping.new_turn(incoming, state, None if terms is None else terms.now) | turn_queue.round_parameters(
         incoming
     )
-    # Nothing waits for an answer in a conversation that begins with this message.
-    may_answer = answers is None and state == WAITING and known.audience is not None
+    may_answer = answers is None and state == WAITING and known.has_aside
     asking = answering.question_answered_by(connection, incoming) if may_answer else answers
     turn_id = row_id(connection.execute(_NEW_TURN, values | {"answers": asking}))
     question = _message(incoming, indexed, audience) | {

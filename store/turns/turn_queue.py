@@ -22,7 +22,7 @@ Rules
 
 import logging
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
@@ -56,13 +56,14 @@ def next_turn(
     `per_person`: limit of one person's running turns (None: no limit). `sources`: only turns from these (None: all).
     `works`: whether the turn may be long work. `settled`: none while the database's timeline is not settled.
     """
-    limited, ours, shared = per_person is not None, sources is not None, is_postgresql(connection)
+    limited, shared = per_person is not None, is_postgresql(connection)
+    ours = None if sources is None else len(sources)
     statement = _next_turn(limited=limited, ours=ours, works=works, shared=shared, settled=settled and shared)
     values: dict[str, object] = {"now": now}
     if per_person is not None:
         values["per_person"] = per_person
-    if sources is not None:
-        values["sources"] = sorted(sources)
+    for number, source in enumerate(sorted(sources or ())):
+        values[f"source{number}"] = source
     return connection.execute(statement, values).scalar_one_or_none()
 
 
@@ -90,10 +91,13 @@ WITH RECURSIVE team_waiting (id, source, team) AS (
 
 
 @cache
-def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool, settled: bool) -> sa.TextClause:
-    """The statement, built once for each combination of arguments: building it takes longer than running it."""
+def _next_turn(*, limited: bool, ours: int | None, works: bool, shared: bool, settled: bool) -> sa.TextClause:
+    """The statement, built once for each combination of arguments: building it takes longer than running it. `ours`:
+    the number of sources, None for all.
+    """
     lock = "FOR UPDATE OF {0} SKIP LOCKED" if shared else ""  # SQLite has one writer and no such clause
-    source = "{0}.source IN :sources" if ours else "1 = 1"
+    names = [f"source{number}" for number in range(ours or 0)]
+    source = "1 = 1" if ours is None else f"{{0}}.source IN ({', '.join(f':{name}' for name in names) or 'NULL'})"
     kind = "1 = 1" if works else f"NOT ({_WORK})"
     limit = f"(mine.person NOT IN ({_AT_LIMIT}) OR {_WORK.format('mine')})" if limited else "1 = 1"
     sql = f"""
@@ -137,10 +141,8 @@ def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool, settled:
         ) AS candidates
         WHERE id IS NOT NULL AND {IS_SETTLED if settled else "1 = 1"} LIMIT 1
         """  # noqa: S608 -- of constants
-    parameters: list[sa.BindParameter[Any]] = [sa.bindparam("now", type_=UtcDateTime)]
-    if ours:
-        parameters.append(sa.bindparam("sources", type_=StorableText, expanding=True))
-    return sa.text(sql).bindparams(*parameters)
+    of_sources = (sa.bindparam(name, type_=StorableText) for name in names)
+    return sa.text(sql).bindparams(sa.bindparam("now", type_=UtcDateTime), *of_sources)
 
 
 def round_parameters(incoming: Incoming) -> dict[str, str]:
@@ -172,9 +174,16 @@ _ASKER: Final = (
 _SERVE: Final = sa.update(person).where(person.c.number.in_(_ASKER))
 
 
-def mark_served(connection: sa.Connection, person_id: str, now: datetime) -> None:
-    """Record that a turn of this person is claimed now, unless another worker is just recording the same."""
-    connection.execute(_SERVE, {"asker": person_id, "served": now})
+SERVED_AGAIN: Final = timedelta(hours=1)
+"""How exactly it is known when a person was served last, by which lists of people are sorted."""
+
+
+def mark_served(connection: sa.Connection, person_id: str, last: datetime | None, now: datetime) -> None:
+    """Record that a turn of this person is claimed now, unless that was recorded lately, or another worker is just
+    recording the same. `last`: what is recorded.
+    """
+    if last is None or now - last >= SERVED_AGAIN:
+        connection.execute(_SERVE, {"asker": person_id, "served": now})
 
 
 log = logging.getLogger(__name__)
@@ -203,7 +212,7 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
             changes["lease_until"] = now + length
         if changes:
             connection.execute(sa.update(turn).where(turn.c.id == chosen).values(changes))
-        mark_served(connection, claimed.incoming.person.id, now)
+        mark_served(connection, claimed.incoming.person.id, row["served"], now)
         return claimed
     return None
 
@@ -225,7 +234,7 @@ def _claimed() -> list[sa.ColumnElement[Any]]:
     asker = sa.text("person.id = turn.person")
     asked = sa.text(f"message.turn = turn.id AND message.author = '{Author.PERSON}'")
     beside = {
-        **{name: sa.select(person.c[name]).where(asker) for name in ("name", "time_zone")},
+        **{name: sa.select(person.c[name]).where(asker) for name in ("name", "time_zone", "served")},
         "question": sa.select(message.c.id).where(asked),
         **{name: sa.select(message.c[name]).where(asked) for name in _QUESTION},
     }

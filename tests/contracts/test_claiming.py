@@ -47,6 +47,22 @@ async def test_nothing_is_claimed_while_the_conversation_is_busy_or_the_person_h
     assert bens.claim.turn == bens.turn
 
 
+async def test_who_was_served_last_is_known_to_the_hour(store: Store) -> None:
+    for minutes, person, latest in (
+        (0, "ann", "ann"),
+        (1, "ben", "ben"),
+        (59, "ann", "ben"),
+        (60, "ann", "ann"),
+        (61, "ben", "ben"),
+    ):
+        asked = said("hello", person=f"test:{person}", conversation=f"{minutes}")
+        at = START + timedelta(minutes=minutes)
+        claim = (await store.ledger.accept(asked, claiming=replace(PLACE, now=at))).claim
+        assert claim is not None
+        await store.ledger.finish(claim, DONE, at)
+        assert await store.approvals.known_people("test", 1) == [f"test:{latest}"]
+
+
 async def test_a_message_that_was_taken_in_before_claims_nothing(store: Store) -> None:
     await store.ledger.accept(said("hello", number=1))
     assert (await store.ledger.accept(said("hello", number=1), claiming=PLACE)).claim is None
