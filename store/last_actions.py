@@ -38,6 +38,13 @@ _LAST_ACTIONS: Final = (
     .limit(sa.bindparam("most"))
 )
 
+HAS_ACTIONS: Final = sa.exists(
+    sa.select(action_record.c.id)
+    .join_from(action_record, turn, action_record.c.turn == turn.c.id)
+    .where(turn.c.conversation == sa.bindparam("here"), turn.c.person == sa.bindparam("asker"))
+)
+"""Whether there may be any for the person `asker` in the conversation `here`."""
+
 
 def last_actions(
     connection: sa.Connection,

@@ -154,19 +154,26 @@ _ALIKE_IN_BOTH: Final = (
     "key", "value", "source", "audience", "person", "is_valid", "memory_type", "scope", "scope_id", "needs_review",
     "is_constraint", "constraint_type", "source_message", "everywhere",
 )  # fmt: skip
+_NEWEST_VALID: Final = (
+    select(fact.c.id)
+    .where(fact.c.person == bindparam("whose"), fact.c.is_valid, fact.c.audience == bindparam("there"))
+    .order_by(fact.c.id.desc())
+    .limit(bindparam("most"))
+)
+_NEWEST_OF_MESSAGES: Final = _NEWEST_VALID.where(fact.c.source_message.in_(ids_in_parameter("near")))
 NEW: Final = "new"  # The id of a fact that has no row yet
 
 
 def latest(
     connection: Connection, person: str, audience: str, limit: int, about: str = "", near: Collection[int] = ()
 ) -> list[Fact]:
-    valid = select(fact.c.id).where(fact.c.person == person, fact.c.is_valid, fact.c.audience == audience)
+    theirs = {"whose": person, "there": audience}
     words = fact_index.asked_terms(about) if about else []
     parameters = {"whose": person, "audiences": [audience]}
     alike = fact_index.leading_to(connection, _ALIKE_VALID, words, parameters)[: limit // 2] if words else []
-    newest = connection.execute(valid.order_by(fact.c.id.desc()).limit(limit)).scalars().all()
-    from_near = valid.where(fact.c.source_message.in_(sorted(near))).order_by(fact.c.id.desc()).limit(limit // 4)
-    from_messages = connection.execute(from_near).scalars().all() if near else ()
+    newest = connection.execute(_NEWEST_VALID, {**theirs, "most": limit}).scalars().all()
+    of_near = {**theirs, "near": sorted(near), "most": limit // 4}
+    from_messages = connection.execute(_NEWEST_OF_MESSAGES, of_near).scalars().all() if near else ()
     ids = list(dict.fromkeys([*from_messages, *alike, *newest]))[:limit]
     return sorted(_by_id(connection, ids), key=lambda item: int(item.id), reverse=True)
 

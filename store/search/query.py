@@ -116,5 +116,5 @@ class SearchQuery:
             "any_author": not self.author,
             "author": self.author,
             "anybody": self.people is None,
-            "people": self.people or (),
+            "people": self.people or ("",),  # nobody; an empty list would be made into a query each time
         }
