@@ -128,8 +128,10 @@ _DETACHED_EARLIER: Final = sa.and_(
     model_call.c.day < sa.bindparam("today", type_=sa.Date),
 )
 _FORGET_CHANNELS: Final = sa.update(model_call).where(_DETACHED_EARLIER).values(channel="")
-# How many calls of a claimed turn are stored; and whether channels of earlier days are to be forgotten.
-_CHARGED: Final = sa.select(turn.c.charged, sa.exists().where(_DETACHED_EARLIER)).where(
+FORGETS: Final = sa.exists().where(_DETACHED_EARLIER)
+"""Whether channels of days before `today` are to be forgotten."""
+# How many calls of a claimed turn are stored; and FORGETS.
+_CHARGED: Final = sa.select(turn.c.charged, FORGETS).where(
     turn.c.id == sa.bindparam("charged_turn"), turn.c.epoch == sa.bindparam("charged_epoch")
 )
 
@@ -189,6 +191,14 @@ def charge_claim(connection: sa.Connection, claim: Claim, calls: Sequence[ModelC
     if found is None or found[0] >= len(calls):  # the claim is lost, or there are none
         return None
     known, forgets = found
+    record_claimed(connection, claim, calls, now, known=known, forgets=forgets)
+    return len(calls)
+
+
+def record_claimed(
+    connection: sa.Connection, claim: Claim, calls: Sequence[ModelCall], now: datetime, *, known: int, forgets: bool
+) -> None:
+    """Store the claimed turn's model calls after the first `known` ones. `forgets`: as for `record`."""
     asked = claim.incoming
     record(
         connection,
@@ -200,7 +210,6 @@ def charge_claim(connection: sa.Connection, claim: Claim, calls: Sequence[ModelC
         known=known,
         forgets=forgets,
     )
-    return len(calls)
 
 
 def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:

@@ -35,6 +35,8 @@ T = TypeVar("T")
 VERBOSE_LOGGERS: Final = ("asyncpg", "sqlalchemy")
 # The first key of PostgreSQL's advisory locks with two keys ("cog"). Locks by name have one 64-bit key.
 LOCK_SPACE: Final = 0x636F67
+# On PostgreSQL, a condition by which a statement waits for `write_alone` as it begins, as other writes do.
+BESIDE_OTHERS: Final = text(f"(SELECT pg_advisory_xact_lock_shared({LOCK_SPACE}, 1)) IS NOT NULL")
 _IN_ORDER: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 _migrating: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
 
@@ -84,6 +86,12 @@ class Database(Protocol):
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         """Run `work` in one transaction. After an error nothing has changed."""
+        ...
+
+    async def write_one(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """As `write`, for work that executes one statement (`BESIDE_OTHERS` is a condition of it), which changes a row
+        by its key. It runs again if the connection is lost, although it may have run before.
+        """
         ...
 
     async def write_in_order(

@@ -317,6 +317,9 @@ class PostgresDatabase:
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(_BESIDE_OTHERS, lambda c: work(c, *args, **options))
 
+    async def write_one(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self._run(_BESIDE_OTHERS, lambda c: work(c, *args, **options), is_one=True)
+
     async def write_in_order(
         self, names: Sequence[str], work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
     ) -> T:
@@ -383,7 +386,7 @@ class PostgresDatabase:
     async def _run(
         self, lock: str | None, work: Callable[[Connection], T], *, is_long: bool = False, is_one: bool = False
     ) -> T:
-        """`lock`: the statement that a write begins with; None for a read. `is_one`: the read is one statement."""
+        """`lock`: the statement that a write begins with; None for a read. `is_one`: it is one statement."""
         kind = database.OutageKind.READ if lock is None else database.OutageKind.WRITE
         with self.outages.noting(kind):
             result, shows_health, announced = await self._retry(lock, work, is_long=is_long, is_one=is_one)
@@ -400,7 +403,7 @@ class PostgresDatabase:
 
         def noted(connection: Connection) -> tuple[T, bool, Collection[str]]:
             nonlocal begun
-            if lock is None:
+            if lock is None or is_one:
                 return work(connection), True, ()
             driver = _driver_of(connection)
             try:
@@ -462,9 +465,6 @@ async def _keeps_statements(connection: DriverConnection) -> bool:
     return False
 
 
-class _Pool:
-    """Connections of one event loop, to which asyncpg's are bound.
-
 _READING: Final = "REPEATABLE READ"
 _WRITING: Final = "READ COMMITTED"
 _ONE_STATEMENT: Final = "AUTOCOMMIT"
@@ -477,6 +477,9 @@ class _Dialect(Protocol):
 
     def set_readonly(self, connection: DBAPIConnection | None, value: bool) -> None: ...  # noqa: FBT001 -- SQLAlchemy's own
 
+
+class _Pool:
+    """Connections of one event loop, to which asyncpg's are bound.
 
     `prepares`: whether a statement is prepared once for each connection. `first`: a connection that is already open.
     """
@@ -529,9 +532,6 @@ class _Dialect(Protocol):
             with _beginning_with(connection, ""):
                 return None, work(connection)
 
-    async def dispose(self) -> None:
-        await self._engine.dispose()
-
     @contextmanager
     def _connected(self, isolation: str) -> Generator[Connection]:
         """A connection whose next transactions are isolated like this, whatever its last ones were."""
@@ -541,6 +541,9 @@ class _Dialect(Protocol):
             dialect.set_isolation_level(connection.connection.dbapi_connection, isolation)
             dialect.set_readonly(connection.connection.dbapi_connection, isolation == _READING)
             yield connection
+
+    async def dispose(self) -> None:
+        await self._engine.dispose()
 
     def _dbapi_connection(self) -> DBAPIConnection:
         return self._engine.dialect.loaded_dbapi.connect(

@@ -329,6 +329,9 @@ class SqliteDatabase:
         self.commits.tell(done.announced)
         return done.result
 
+    async def write_one(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self.write(work, *args, **options)
+
     async def write_in_order(
         self,
         names: Sequence[str],  # noqa: ARG002 -- there is one writer

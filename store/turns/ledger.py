@@ -45,7 +45,18 @@ from store import (
 )
 from store.budget_tables import budget_pause
 from store.channels import in_channel
-from store.databases.database import Database, SqlStore, in_order, reads, reads_few, reads_one, row_id, writes
+from store.databases.database import (
+    BESIDE_OTHERS,
+    Database,
+    SqlStore,
+    in_order,
+    is_postgresql,
+    reads,
+    reads_few,
+    reads_one,
+    row_id,
+    writes,
+)
 from store.erased_ids import ErasedIds
 from store.json_columns import NamedInProgress, progress_calls, read_pages
 from store.json_lists import ids_in_parameter
@@ -104,19 +115,31 @@ _HELD: Final = sa.update(turn).where(
     turn.c.event_id == sa.bindparam("held_event"),
     turn.c.state == RUNNING,
 )
-_ANY_WAITING: Final = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(1)
-_ASIDE: Final = sa.select(turn.c.id).where(
-    sa.text("turn.state = 'waiting'"),  # a literal: a partial index finds them
-    turn.c.run_at.is_not(None),
-    turn.c.progress != "",
-    ~turn.c.stopping,
-    sa.or_(
-        turn.c.conversation == sa.bindparam("there"),
-        sa.func.substr(turn.c.conversation, 1, sa.bindparam("length", type_=sa.Integer))
-        == sa.bindparam("of_work", type_=sa.Text),
-    ),
+_HELD_BESIDE_OTHERS: Final = _HELD.where(BESIDE_OTHERS)
+# Exactly so many of its model calls are stored. Each is stored with the progress that follows from it, so that number
+# is known beforehand.
+_IS_CHARGED: Final = turn.c.charged == sa.bindparam("stored_calls")
+_CHARGING: Final = _HELD.where(_IS_CHARGED).returning(model_calls.FORGETS)
+_other: Final = turn.alias("other")
+_ANY_WAITING: Final = sa.select(_other.c.id).where(_other.c.state == WAITING, _other.c.run_at.is_(None)).limit(1)
+_ASIDE: Final = (
+    sa.select(turn.c.id)
+    .where(
+        sa.text("turn.state = 'waiting'"),  # a literal: a partial index finds them
+        turn.c.run_at.is_not(None),
+        turn.c.progress != "",
+        ~turn.c.stopping,
+        sa.or_(
+            turn.c.conversation == sa.bindparam("there"),
+            sa.func.substr(turn.c.conversation, 1, sa.bindparam("length", type_=sa.Integer))
+            == sa.bindparam("of_work", type_=sa.Text),
+        ),
+    )
+    .limit(1)
 )
-_AFTER: Final = sa.select(sa.exists(_ANY_WAITING), outbox.HAS_ROWS)  # What a finished turn needs to know, at once
+# Ends the turn, and returns what needs to be known then, at once: whether others wait, and whether events are sent.
+_ENDING: Final = _HELD.returning(sa.exists(_ANY_WAITING), outbox.HAS_ROWS)
+_ENDING_CHARGED: Final = _ENDING.where(_IS_CHARGED)
 _SHARED_PLACE: Final = sa.select(message.c.place).where(
     message.c.id == sa.bindparam("question"), sharing.shares(sa.bindparam("shared"), message.c.person)
 )
@@ -245,15 +268,35 @@ def save(
         working_sets.discard_kept_by(connection, claim.message)
         saved_files.discard_saved_by(connection, claim.message)
         return False
-    values = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
-    charged = model_calls.charge_claim(connection, claim, calls, claim.incoming.time) if calls else None
-    if charged is not None:
-        values["charged"] = charged
-    # Even with nothing to save, check that the claim still holds.
-    _write(connection, claim, {k: v for k, v in values.items() if v is not None} or {"epoch": claim.epoch})
+    values: dict[str, object] = {} if progress is None else {"progress": progress, "attempts": 0}
+    values |= {} if reply_ref is None else {"reply_ref": reply_ref}
+    if not (calls and _charged_newest(connection, claim, values, calls)):
+        charged = model_calls.charge_claim(connection, claim, calls, claim.incoming.time) if calls else None
+        values |= {} if charged is None else {"charged": charged}
+        # Even with nothing to save, check that the claim still holds.
+        _write(connection, claim, values or {"epoch": claim.epoch})
     if named.workspace is not None:
         keep_workspace(connection, claim, named.workspace)
     return True
+
+
+def save_pages(connection: sa.Connection, claim: Claim, reply_ref: str) -> None:
+    """`save` for the reply's reference alone."""
+    _write(connection, claim, {"reply_ref": reply_ref}, _HELD_BESIDE_OTHERS if is_postgresql(connection) else _HELD)
+
+
+def _charged_newest(
+    connection: sa.Connection, claim: Claim, values: Mapping[str, object], calls: Sequence[ModelCall]
+) -> bool:
+    """Write these values and store the newest of the turn's model calls, which `calls` ends with, if all others are
+    stored. False, with nothing changed, if they are not, or if the claim is lost.
+    """
+    known, now = len(calls) - 1, claim.incoming.time
+    changed = {**values, "charged": len(calls), "stored_calls": known, "today": now.date()}
+    forgets = connection.execute(_CHARGING, {**changed, **_which(claim)}).scalar_one_or_none()
+    if forgets is not None:
+        model_calls.record_claimed(connection, claim, calls, now, known=known, forgets=forgets)
+    return forgets is not None
 
 
 def set_text_of_claimed(
@@ -269,20 +312,34 @@ def finish(
     """End the turn; return whether others wait, and the messages that its reply answers as well."""
     # A message that arrives now either sees that the turn has ended, or is seen by the query below.
     in_order(connection, claim.incoming.conversation)
+    waits, has_receivers = _set_ended(connection, claim, closing, now)
     asked, joined = _end(connection, claim, closing, reply, now)
-    waits, has_receivers = connection.execute(_AFTER).one()
     if has_receivers:
         outbox.turn_finished(connection, claim.turn, asked, closing, now)
-    return bool(waits), joined
+    return waits, joined
+
+
+def _set_ended(connection: sa.Connection, claim: Claim, closing: Closing, now: datetime) -> tuple[bool, bool]:
+    """End the turn; return whether others wait, and whether events are sent. Raises LeaseLost."""
+    values = {**row_mapping.ending(closing, now), "charged": 0, **_which(claim)}
+    found = None
+    if stored := len(closing.calls):  # nearly always all of them
+        found = connection.execute(_ENDING_CHARGED, {**values, "stored_calls": stored}).one_or_none()
+    if found is None:
+        model_calls.settle_claim(connection, claim, closing.calls, now)
+        found = connection.execute(_ENDING, values).one_or_none()
+    if found is None:
+        raise _lost(claim)
+    return bool(found[0]), bool(found[1])
 
 
 def _end(
     connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime
 ) -> tuple[Incoming, list[RecentMessage]]:
-    """End the turn; return its message, in the conversation where the turn now is, and those that ended with it."""
+    """Store what the ended turn leaves behind; return its message, in the conversation where the turn now is, and those
+    that ended with it.
+    """
     joined = list[RecentMessage]()
-    model_calls.settle_claim(connection, claim, closing.calls, now)
-    _write(connection, claim, row_mapping.ending(closing, now) | {"charged": 0})
     if claim.epoch > 1:  # a killed process may have left questions, and a turn that waited has a pause
         budget_days.drop_pauses(connection, budget_pause.c.turn == claim.turn)
         connection.execute(sa.delete(open_question).where(open_question.c.turn == claim.turn))
@@ -328,9 +385,10 @@ def _end(
         fact_store.mark_used(connection, closing.context_facts, now)
     if closing.used_entries:
         profiles.mark_used(connection, closing.used_entries, now)
-    if closing.actions:
-        records = [row_mapping.action(claim.turn, record, drawn) for record in closing.actions]
-        connection.execute(_NEW_ACTIONS, records)
+    # What neither thought nor called anything shows nobody anything later.
+    actions = [record for record in closing.actions if record.thinking or record.calls or record.results]
+    if actions:
+        connection.execute(_NEW_ACTIONS, [row_mapping.action(claim.turn, record, drawn) for record in actions])
     if closing.summary is not None and _may_store_summary(connection, asked, closing.summary, drawn):
         words = SummaryWords() if closing.relayed else SummaryWords(asked.person.id, closing.words)
         _merge_summary(connection, asked.conversation, audience, closing.summary, words)
@@ -426,7 +484,7 @@ def waits_for_people(connection: sa.Connection, conversation: str) -> bool:
     there = asked_in(conversation)
     of_work = f"{there}{WORK}:"
     values = {"there": there, "of_work": of_work, "length": len(of_work)}
-    return connection.execute(_ASIDE.limit(1), values).first() is not None
+    return connection.execute(_ASIDE, values).first() is not None
 
 
 MAX_KNOWN: Final = 10_000  # Channels whose label is cached; for others the next message costs one query
@@ -521,6 +579,9 @@ class SqlLedger(SqlStore):
         """Store progress or pages. Progress that quotes a message forgotten meanwhile is not: the turn restarts."""
         if self._memory is not None and reply_ref is not None:
             self._memory.note_pages(claim, read_pages(reply_ref))
+        if progress is None and not calls and reply_ref is not None:
+            await self.database.write_one(save_pages, claim, reply_ref)
+            return
         if not await self.database.write(save, claim, progress=progress, reply_ref=reply_ref, calls=calls):
             raise LeaseLost(f"Turn {claim.turn} starts again because something that it quotes was forgotten.")
 
@@ -568,9 +629,22 @@ def _audience(incoming: Incoming) -> str:
 
 
 def _write(connection: sa.Connection, claim: Claim, values: Mapping[str, object], writing: sa.Update = _HELD) -> None:
-    held = {"held": claim.turn, "held_epoch": claim.epoch, "held_event": claim.incoming.event_id}
-    if connection.execute(writing, {**values, **held, "held_owner": claim.owner}).rowcount != 1:
-        raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
+    if connection.execute(writing, {**values, **_which(claim)}).rowcount != 1:
+        raise _lost(claim)
+
+
+def _which(claim: Claim) -> dict[str, object]:
+    """The parameters of `_HELD`."""
+    return {
+        "held": claim.turn,
+        "held_epoch": claim.epoch,
+        "held_owner": claim.owner,
+        "held_event": claim.incoming.event_id,
+    }
+
+
+def _lost(claim: Claim) -> LeaseLost:
+    return LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
 
 
 def _message(asked: Incoming, indexed: IndexedText, audience: str) -> dict[str, object]:

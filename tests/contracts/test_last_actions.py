@@ -56,6 +56,13 @@ async def test_the_last_ones_of_earlier_turns_come_back_as_they_were_in_order(st
     assert await thoughts(store, dm("ann"), before_turn=second) == ["a", "b"]
 
 
+async def test_steps_without_a_thought_or_a_call_are_none(store: Store) -> None:
+    await acted(store, record("a"))
+    for _ in range(3):
+        await acted(store, ActionRecord(1, START, "", (), ()))
+    assert await thoughts(store, dm("ann")) == ["a"]
+
+
 async def test_those_of_other_conversations_people_and_audiences_do_not(store: Store) -> None:
     await acted(store, record("elsewhere"), conversation="another")
     await acted(store, record("in the club"), place=CLUB)

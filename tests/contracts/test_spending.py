@@ -112,6 +112,21 @@ async def test_a_turn_that_ends_without_naming_its_calls_took_those_that_it_save
     assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA, LOCAL])}
 
 
+@pytest.mark.parametrize("unsaved", [(), (TERRA,), (LUNA, LUNA)])
+async def test_each_call_counts_once_whether_it_was_saved_alone_or_with_others_or_not_at_all(
+    store: Store, unsaved: tuple[ModelCall, ...]
+) -> None:
+    await store.ledger.accept(said("how much?"))
+    claim = await claimed(store)
+    for calls in ((TERRA,), (TERRA,), (TERRA, LOCAL), (TERRA, LOCAL, LUNA, LUNA)):
+        await store.ledger.save(claim, progress=encode(Progress(calls=calls)), calls=calls)
+        await store.ledger.save(claim, progress=encode(Progress(calls=calls)))
+        assert await sums(store, By.PERSON) == {"ann": Spent.on(calls)}
+    calls = (TERRA, LOCAL, LUNA, LUNA, *unsaved)
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "so much", calls=calls), START)
+    assert await sums(store, By.PERSON) == {"ann": Spent.on(calls)}
+
+
 async def test_what_a_turn_took_before_it_was_forgotten_or_had_to_start_anew_counts(store: Store) -> None:
     await store.ledger.accept(said("my boat is called Turquoise Lobster"))
     await store.ledger.accept(said("what is the boat called?", person="ben", conversation="elsewhere"))

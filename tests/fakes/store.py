@@ -152,6 +152,9 @@ class DatabaseInMemory:
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return self.now(work, *args, **options)
 
+    async def write_one(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return self.now(work, *args, **options)
+
     async def write_in_order(
         self,
         names: Sequence[str],  # noqa: ARG002 -- there is one writer

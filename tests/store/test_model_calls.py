@@ -1,5 +1,6 @@
 """Spending in SQLite: what stands in a row, what forgetting leaves of it, and reading beside a process that serves."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,11 +11,11 @@ from agent.errors import StoreError
 from agent.events import Outcome
 from agent.messages import CallTiming, ModelCall, Usage
 from agent.spending import By, SpendingPeriod, Spent, cost
-from agent.turn_records import Closing
+from agent.turn_records import Claiming, Closing
 from store.engine import Store, open_spending, open_store
 from store.model_calls import model_call
 from tests.contracts.steps import claimed
-from tests.fakes.incoming import START, said
+from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import new_database
 from tests.fakes.plans import one_thread
 from tests.store.migrating import ADD_A_COLUMN, with_one_more
@@ -70,6 +71,18 @@ async def test_a_call_of_a_forgotten_turn_names_no_turn_and_after_its_day_no_cha
     assert {(row["turn"], row["channel"], row["person"], row["began"]) for row in left} == {
         (None, channel, "ann", None)
     }
+
+
+async def test_the_next_call_that_is_saved_takes_the_channel_of_an_earlier_days_call(either: Store) -> None:
+    await spent(either)
+    await either.forgetting.forget(one_thread("ann", "thread"), START)
+    tomorrow = replace(said("and now?", conversation="another"), time=START + timedelta(days=1))
+    await either.ledger.accept(tomorrow)
+    claim = await either.ledger.claim(Claiming("worker", tomorrow.time, LEASE))
+    assert claim is not None
+    await either.ledger.save(claim, progress="", calls=[LUNA])
+    left = await either.database.read(rows)
+    assert [(row["turn"], row["channel"]) for row in left] == [(None, "")] * 2 + [(claim.turn, tomorrow.channel)]
 
 
 async def test_it_can_be_read_while_another_process_serves(tmp_path: Path) -> None:

@@ -404,8 +404,13 @@ class TurnRunner:
     ) -> Loop:
         asks_nobody = rule.is_unasked or claim.incoming.kind.asks_nobody
 
+        stored = 0
+
         async def save(progress: Progress) -> None:
-            await self.ledger.save(claim, progress=encode(progress), calls=progress.calls)
+            nonlocal stored
+            calls = progress.calls if len(progress.calls) > stored else ()  # else they were stored with the last one
+            await self.ledger.save(claim, progress=encode(progress), calls=calls)
+            stored = len(progress.calls)
 
         async def arrived() -> Sequence[Waiting]:
             return await self.ledger.waiting(claim)

@@ -161,6 +161,7 @@ class TurnWorker:
         self._stopping: set[int] = set()
         self._accepting: set[asyncio.Task[Accepted]] = set()
         self._put_off: list[Claim] = []
+        self._was_full = False  # No slot was free for what may have been waiting
         self._worker: asyncio.Task[None] | None = None
         self._returning: asyncio.Future[None] | None = None  # Gives back a claim that came during the shutdown
         self._pending: dict[tuple[str, str], PendingTurn] = {}  # By source and event id
@@ -407,6 +408,7 @@ class TurnWorker:
             if claim is None:
                 return
             self._begin(claim, lease)
+        self._was_full = True
 
     def _loads(self) -> tuple[int, int]:
         """Return how many turns run in this process, and how many long works that are counted apart."""
@@ -459,7 +461,8 @@ class TurnWorker:
     def _ended(self, running: RunningTurn, task: asyncio.Task[Outcome | None]) -> None:
         """Handle the end of a turn's task, which may come before its first step."""
         turn, incoming = running.claim.turn, running.claim.incoming
-        if running.others_wait:
+        if running.others_wait or self._was_full:
+            self._was_full = False
             self._notifier.notify()
         if self._running.get(turn) is not running:
             return  # claimed again meanwhile: the newer task answers, or has answered

@@ -14,13 +14,14 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from agent import texts
 from agent.errors import StoreError, StoreUnavailable
+from agent.turn_records import Claiming
 from store.databases.database import LOCK_SPACE
 from store.databases.postgresql import IDLE_S, LOCK_S, POOL_WAIT_S, STATEMENT_S, PostgresDatabase, store_error
 from store.engine import Store, open_store
 from store.schema import meta
 from store.turn_tables import turn
 from tests.contracts.steps import answered
-from tests.fakes.incoming import said
+from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PASSWORD, SHARED, PostgresServer, running_postgres
 from tests.patience import PATIENCE_S
 
@@ -236,6 +237,23 @@ async def test_a_write_in_order_waits_for_the_one_before_it_under_any_name(
         found = await writing
     await other.close()
     assert await store.database.write_in_order(["\0", "\ud800"], read) == found
+
+
+async def test_the_pages_of_a_reply_are_stored_after_a_write_that_has_to_be_alone(
+    store: Store, postgres: PostgresServer
+) -> None:
+    claim = (await store.ledger.accept(said("hello"), claiming=Claiming("worker", START, LEASE))).claim
+    assert claim is not None
+    other = PostgresDatabase(postgres.url(SHARED))
+    async with asyncio.timeout(PATIENCE_S):
+        async with other.while_holding(text(f"SELECT pg_advisory_xact_lock({LOCK_SPACE}, 1) IS NOT NULL")):
+            saving = asyncio.create_task(store.ledger.save(claim, reply_ref='["page"]'))
+            while await postgres.value(WAITING, database=SHARED) == 0:
+                assert not saving.done()
+        await saving
+    await other.close()
+    stored = await store.database.write_alone(lambda connection: connection.execute(select(turn.c.reply_ref)).all())
+    assert [tuple(row) for row in stored] == [('["page"]',)]
 
 
 async def test_more_work_at_once_than_connections_is_all_done(store: Store) -> None:

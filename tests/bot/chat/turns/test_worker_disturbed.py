@@ -1,7 +1,7 @@
 """Turns that are stopped, taken back, asked twice or claimed again at the worst moments."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime, timedelta
 
 import pytest
@@ -22,6 +22,8 @@ from bot.chat.reply.surface import (
     ReplyEnd,
 )
 from bot.chat.turns.worker import TurnWorkerLimits
+from store.databases.database import Database
+from store.erased_ids import ErasedIds
 from tests.bot.chat.turns.test_worker import World
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
@@ -123,6 +125,39 @@ async def test_a_lease_that_is_renewed_just_as_its_turn_ends_does_not_lose_the_t
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
     assert world.surfaces["thread"].endings == [ReplyEnd.DONE]
+
+
+class ArrivalAsItEnds(WatchedLedger):
+    """Lets a question arrive once a turn has looked whether others wait, and the worker look for a free slot then."""
+
+    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+        super().__init__(database, erased_ids)
+        self.arriving: list[Callable[[], Awaitable[object]]] = []
+        self.looked = asyncio.Event()
+
+    async def stopping(self, owner: str) -> frozenset[int]:
+        self.looked.set()
+        return await super().stopping(owner)
+
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
+        others_wait = await super().finish(claim, closing, now)
+        while self.arriving:
+            self.looked.clear()
+            await self.arriving.pop()()
+            await self.looked.wait()
+        return others_wait
+
+
+async def test_a_question_that_finds_no_free_slot_has_the_one_of_the_turn_that_was_just_ending() -> None:
+    limits = TurnWorkerLimits(sweep_s=10 * PATIENCE_S, max_running=1)
+    store = store_in_memory(ArrivalAsItEnds)
+    world = World(["One.", "Two."], store=store, limits=limits)
+    async with world.serving() as turns:
+        assert isinstance(store.ledger, ArrivalAsItEnds)
+        store.ledger.arriving.append(lambda: turns.submit(said("Two?", conversation="another")))
+        assert await turns.ask(said("One?")) is Outcome.ANSWERED
+        await turns.idle()
+    assert world.shown("another") == ["Two."]
 
 
 class SlowSurface(FakeSurface):
