@@ -410,7 +410,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"the newest {words(slack_history.MAX_THREADS)} threads",
         f"up to {ChannelLimits().messages:,} messages",
         f"up to {slack_tables.MAX_ROWS} rows and {slack_tables.MAX_COLUMNS} columns",
-        f"the tables in a message can have up to {slack_tables.MAX_CELL_CHARS:,} characters",
+        f"up to {words(slack_tables.MAX_TABLES)} such tables with {slack_tables.MAX_CELL_CHARS:,} characters in total",
         f"with at least {words(slack_tables.MIN_ROWS)} rows",
         f"with {words(slack_tables.PAGE_ROWS)} rows per page",
         f"{words(hours(slack_installed.EARLY))} hours before they expire",
