@@ -13,7 +13,7 @@ from bot.chat.texts.replies import LAPSES, LEARNED_EARLIER, REMEMBERED, SCHEDULE
 NEW_CONVERSATION = "Your next message starts a new conversation. I still remember what you told me before."
 # Discord's clients keep what they know of commands for a while.
 COMMAND_CHANGED = "This command was updated. Please try it again in a minute."
-YOU_TYPED = "Here is what you wrote. To open the form with this text, press the button:"
+YOU_TYPED = "To open the form again, press the button. It still contains what you wrote:"
 SETTINGS_SUMMARY = "Choose your time zone, how I answer you, and, if you manage this place, where I answer"
 ZONE_SUMMARY = "A city in your time zone, such as Europe/Berlin"
 ZONE_NOW = "**Your time zone**: your local time is {moment}."
@@ -40,7 +40,7 @@ NEARLY = "I have not run anything yet. Did you mean `{near}`?"
 STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” there."
 NOT_CHANGED_THERE = "Nothing was changed, because you or I cannot read that channel."
 EACH_BEGINS = "Each message that you send me outside a thread starts a new conversation."
-HOW_ON_SLACK = "Send me a direct message, or mention @{bot} in a channel. I answer in the thread."
+HOW_ON_SLACK = "Send me a direct message, or mention @{bot} in a channel. I answer in a thread below your message."
 # Below the first reply to somebody, which stands in a thread.
 NO_SLASH_IN_THREADS = "(In a thread, write the command to me without the slash.)"
 HOW_IN_SLACK_THREADS = (
@@ -108,7 +108,7 @@ HOW_DEEP = "Depth"
 
 APP_DESCRIPTION = "An AI agent that answers in threads, remembers what you allow, and forgets on request."
 AGENT_DESCRIPTION = (
-    "Ask me anything. I answer in the thread, use what you told me earlier where that is allowed, and cite my sources. "
+    "Ask me anything. I answer in a thread, use what you told me earlier where that is allowed, and cite my sources. "
     "You can see, correct, and delete what I remember about you at any time."
 )
 # Shown until the bot knows the person.
@@ -128,7 +128,7 @@ FORGET_THIS = "Forget this"
 FORGET_BUTTON = "Forget"
 KEEP_BUTTON = "Keep"
 CHOOSE_AGAIN = f"I no longer know which message you meant. Please choose “{ASK_ABOUT_THIS}” again."
-NOT_YOUR_MESSAGE = "You can only forget your own messages and my replies to you."
+NOT_YOUR_MESSAGE = "You can ask me to forget only your own messages and my replies to you."
 WILL_FORGET = (
     "I will forget this message: what you said, my answer, and everything I learned from it. The message stays on "
     "Discord until you delete it there. You cannot undo this."
@@ -159,19 +159,17 @@ WHERE_I_ANSWER = "**Where I answer mentions in {where}**"
 # Asking by a command
 
 ASK_USAGE = (
-    "Write your question after `/ask`. With `/ask privately …`, only you see the answer. Put `deep:` or `fast:` "
-    "before the question for a longer or a shorter answer. `/ask help` lists what else I can do."
+    "Write your question after `/ask`. With `/ask privately …`, only you see the answer. Put `deep:` before the "
+    "question to let me think longer, or `fast:` for a short answer. `/ask help` lists what else I can do."
 )
-ONLY_YOU = "I am not allowed to post in that channel, so only you can see this answer. {remedy}"
+ONLY_YOU = "I cannot post in that channel, so only you will see the answer. {remedy}"
 INVITE_ME = "To let everyone there see my answers, use `/invite @{bot}` in the channel."
 # A mistyped "privately" would show a private question to everybody.
 NEARLY_PRIVATE = (
     "I did not send your question. Did you mean `/ask privately` instead of “{word}”? If not, start with another word."
 )
 NOT_ASKED_THERE = "I did not do anything in that channel, because you cannot read it."
-QUESTION_WAITS = (
-    "Slack is not accepting your question right now. Your question is not lost. I will post it as soon as I can."
-)
+QUESTION_WAITS = "I cannot accept your question right now. It is not lost. I will answer it as soon as I can."
 QUESTION_QUEUED = (
     "Many people are asking questions here right now. I will post your question in about {seconds:.0f} seconds."
 )
@@ -182,7 +180,7 @@ READING_UNKNOWN = "Slack did not say whether you can read that channel. Please t
 
 WELCOME = (
     "I am *@{bot}*. I answer questions, use tools, and remember what you tell me.\nTo start, write to me in the "
-    "*Messages* tab, or mention @{bot} in a channel and continue in its thread.\nI store what you write to me and "
+    "*Messages* tab, or mention @{bot} in a channel and continue in the thread.\nI store what you write to me and "
     "may learn from it to help you better. Below you can see what I learned, correct it, delete it, or turn learning "
     "off."
 )
@@ -198,7 +196,7 @@ TERMINAL_COMMANDS = {
     "/threads": "List your threads",
     "/threads N": "Go back to thread N on that list",
     "/quit": "Leave (exit, quit, and Ctrl-D work too)",
-    "//TEXT": "Send text that starts with a slash. Text without a slash is a question. Ctrl-C stops the answer",
+    "//TEXT": "Send text that starts with a slash. Ctrl-C stops the answer",
 }
 WRITE_QUESTION = "Write your question after `{word}`."
 WRITE_ALONE = "Write `{word}` with nothing after it."
@@ -227,7 +225,7 @@ def use_command(name: str, *, direct: bool) -> str:
 SUGGESTIONS_TITLE = "Suggested questions"
 THINKING_LINES = (THINKING, "Reading the conversation…", "Weighing the options…", "Finding the words…")
 MORE_THAN_FITS = "(There is more than can be shown here.)"
-ANSWER_WAITS = "Slack is not accepting my answer right now. The answer is not lost. I will post it as soon as I can."
+ANSWER_WAITS = "I cannot post my answer right now. It is not lost. I will post it as soon as I can."
 KEPT_WAITING = "I cannot store anything right now. Your message is not lost. I will answer it as soon as I can."
 # What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log.
 UNAVAILABLE = "I cannot store or look up anything right now. Please try again in a few minutes."
@@ -379,7 +377,10 @@ DISCORD_REMEDIES = {
     160002: "Give my role the Read Message History permission in that channel.",
     160005: "The thread is locked. Someone with the Manage Threads permission can unlock it.",
     50035: "This is a bug in Cogency. Please report it with the log lines around this one.",
-    40001: "Discord no longer accepts DISCORD_TOKEN. Copy it again from the developer portal and restart the bot.",
+    40001: (
+        "Discord no longer accepts DISCORD_TOKEN. Reset it on the Bot page in the developer portal, set the new one, "
+        "and restart the bot."
+    ),
     0: "",
 }
 DISCORD_ANSWERED = "Discord answered {status} (error {code}). {remedy}"
@@ -388,14 +389,14 @@ DISCORD_UNREACHED = "Discord could not be reached ({kind})"
 TAGS_REFUSED = "Discord did not change the tags of this post."
 THREAD_LOCKED = "I cannot answer in the thread “{name}” because it is locked."
 ROLE_LACKS = (
-    "I cannot answer in #{channel} because my role lacks {missing} there. Someone with the Manage Server "
-    "permission can grant it."
+    "I cannot answer in #{channel} because my role lacks {missing} there. Someone with the Manage Roles "
+    "permission can change that."
 )
 SERVER_NOT_SERVED = (
     "I am not set up for this server. Please ask my operator to add its ID, {guild}, to COGENCY_DISCORD_SERVERS."
 )
-DISCORD_WHO = "Discord did not send your user ID, so I could not do that. Please try again in a moment."
-DISCORD_WHERE = "Discord did not say where this is, so I could not do that. Please try again in a moment."
+DISCORD_WHO = "Discord did not report your membership, so I could not do that. Please try again in a moment."
+DISCORD_WHERE = "Discord did not respond, so I could not do that. Please try again in a moment."
 TOO_LONG_HERE = (
     "This answer is longer than I can show here, and I cannot send you a direct message. Open a direct message with "
     "me, or ask someone to add me to this server, and ask again."
@@ -421,7 +422,7 @@ SLACK_LIMITED = "Slack is limiting {method}. The next call is possible in {secon
 SLACK_REFUSED = "Slack refused {method}: {code}."
 SLACK_UNREACHABLE = "Slack could not be reached ({method}: {why})."
 SLACK_FAILED = "Slack returned an error ({method}: {why})."
-SLACK_WHO = "Slack did not send your user ID, so I could not do that. Please try again in a moment. ({why})"
+SLACK_WHO = "Slack did not report who you are, so I could not do that. Please try again in a moment. ({why})"
 SLACK_GUESTS_UNKNOWN = "Slack has not reported recently which members are guests."
 SLACK_READERS_UNKNOWN = "Slack did not report in time who can read a channel."
 SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot can load."
@@ -444,7 +445,7 @@ NO_QUESTION = "There is no question. Write one after `cogency ask`, or send it t
 COMMAND_IN_CHAT = "That command works only in the chat. Use it in `cogency chat`, or run `echo {line} | cogency chat`."
 QUESTION_TOO_LONG = "The question is too long. The limit is {limit:,} characters."
 FILE_EXISTS = "{name} already exists, so nothing was written. Choose another name."
-FILE_UNWRITABLE = "{name} could not be written. Choose a file in a folder that exists."
+FILE_UNWRITABLE = "{name} could not be written. Choose a file in a folder where you can create files."
 FILE_SAVED = "File: `{path}`"
 FILE_WRITTEN = "Written to {name}."
 NEW_THREAD = "Started a new thread."
@@ -537,8 +538,8 @@ def _is_scheduled(line: str) -> bool:
 
 STOP_BY_KEYS = "Press Ctrl-C to stop."
 AMBIENT_MUTED = (
-    "For the next 24 hours, I will answer here only if someone mentions me. To turn this off for good, use `/channel "
-    "ambient off`."
+    "For the next 24 hours, I will not answer open questions in this channel. To turn off answers without a mention "
+    "for good, use `/channel ambient off`."
 )
 
 
@@ -594,8 +595,8 @@ SLACK_SILENT = "Slack could not be reached. Please try again in a minute."
 INSTALLATION_SEALED = "its tokens cannot be decrypted with COGENCY_ACCOUNT_KEY. Add the old key after the new one."
 INSTALLED_NOWHERE = "no workspace has installed the app yet. Install it at {address}."
 REFRESH_LOST = (
-    "Slack no longer accepts its refresh token. The bot serves that workspace until the current token expires. Someone "
-    "in that workspace has to install the app again at {address}."
+    "Slack no longer accepts this workspace's refresh token. The bot serves the workspace until the current token "
+    "expires. Someone in the workspace has to install the app again at {address}."
 )
 
 
@@ -691,7 +692,7 @@ HTTP_MANIFEST = (
 # Discord
 
 APPLICATION_UNKNOWN = "Discord did not say which application the token belongs to. Try again later."
-COPY_DISCORD_AGAIN = "Copy DISCORD_TOKEN again from the Bot page in the developer portal."
+COPY_DISCORD_AGAIN = "Reset DISCORD_TOKEN on the Bot page in the developer portal, and set the new one."
 DISCORD_REFUSES_LOGIN = "Discord does not accept the token"
 DISCORD_AWAY = "Discord cannot be reached"
 DISCORD_SILENT = "Discord does not respond at {address}. Check the network and DISCORD_API_BASE_URL."

@@ -196,8 +196,8 @@ async def test_where_it_may_not_write_the_asker_alone_is_told_what_is_missing(tm
         await deny(talk, SEND | SEND_IN_THREADS)
         await talk.fake.say(ANN, f"{ME} hello")
         assert await refused(talk) == (
-            "I cannot answer in #general because my role lacks Send Messages there. Someone with the Manage Server "
-            "permission can grant it."
+            "I cannot answer in #general because my role lacks Send Messages there. Someone with the Manage Roles "
+            "permission can change that."
         )
         await talk.fake.say(ANN, f"{ME} hello?")
         await talk.fake.write(ANN, "hello")

@@ -175,7 +175,7 @@ async def test_the_doctor_says_what_is_missing_on_discord(tmp_path: Path) -> Non
         assert "ok       Discord: this machine's clock agrees with Discord's.\n" in said
         code, said, _ = await cogency(tmp_path, "doctor", **{**own, "DISCORD_TOKEN": "not-the-token"})
     assert code == Exit.FAILED
-    assert "problem  Discord: Discord does not accept the token. Copy DISCORD_TOKEN again" in said
+    assert "problem  Discord: Discord does not accept the token. Reset DISCORD_TOKEN on" in said
     assert TOKEN not in said
 
 

@@ -23,7 +23,9 @@ def test_entries_are_seen_deleted_corrected_and_exported(tmp_path: Path) -> None
     assert [fact["text"] for fact in exported["facts"]] == ["tea is hot"]
     kept = cogency(tmp_path, "chat", typed=f"/memory export {path}\n/memory export {tmp_path}/none/mine.json\n")
     assert kept.returncode == Exit.FAILED
-    assert kept.stderr.rstrip().endswith("mine.json could not be written. Choose a file in a folder that exists.")
+    assert kept.stderr.rstrip().endswith(
+        "mine.json could not be written. Choose a file in a folder where you can create files."
+    )
     assert "already exists, so nothing was written." in kept.stderr
     assert kept.stdout == ""
     assert json.loads(path.read_text()) == exported

@@ -95,7 +95,7 @@ async def test_where_the_bot_is_no_member_the_answer_is_private(slack: FakeSlack
         (told,) = slack.state.ephemerals
         await host.platforms.surface_for(host.taken[0]).post(PageKey(1, 0), PageContent("Elsewhere.", final=True))
     assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
-    assert "so only you can see this answer" in told.text
+    assert "so only you will see the answer" in told.text
     assert "/invite @" in told.text
     assert [ephemeral.text for ephemeral in slack.state.ephemerals] == [told.text, "Elsewhere."]
 
@@ -109,7 +109,7 @@ async def test_why_an_answer_is_private_is_what_slack_said_and_not_always_an_inv
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "where am I?"))
     (told,) = slack.state.ephemerals
-    assert "so only you can see this answer" in told.text
+    assert "so only you will see the answer" in told.text
     assert told.text.endswith(SlackRefused("chat.postMessage", code).remedy)
     assert "/invite" not in told.text
     assert len(host.taken) == 1
