@@ -99,7 +99,7 @@ def read_value(rule: ChannelRule, words: str) -> ChangePlace | UnclearPlace:
 def usage() -> str:
     """Return how rules are written."""
     *others, last = [rule.usage for rule in CHANNEL_RULES]
-    return channels_texts.PLACE_USAGE.format(rules=f"{', '.join(others)} or {last}")
+    return channels_texts.PLACE_USAGE.format(rules=f"{', '.join(others)}, and {last}")
 
 
 # The rules and their history, as they are stored.

@@ -13,7 +13,10 @@ MODEL_USUAL = "the default"
 AMBIENT_USUAL = "off"
 FULL_MEMBERS = "full members"
 AMBIENT_ON = "on, up to {many} a day"
-PLACE_USAGE = "Use `/channel` with {rules} and a value. `history` lists the changes, and `undo` reverts the last one."
+PLACE_USAGE = (
+    "After `/channel`, write one of these words and a value: {rules}. `history` lists the changes, and `undo` reverts "
+    "the latest one."
+)
 NOT_YOUR_CHANNEL = "Only channel managers and operators can change that."
 NO_CHANNEL_HERE = "This is not a channel. Use `/channel` in the channel that you want to change."
 WHO_UNCLEAR = "Write `who everyone` or `who members`, or mention people and roles after `who`."

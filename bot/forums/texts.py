@@ -16,7 +16,10 @@ ONLY_MANAGERS: Final = (
 BOT_LACKS: Final = "I need the “{permission}” permission in this forum to change a post's tags."
 MANY_TAGS: Final = "This post already has {most} tags, which is the maximum. Remove one, and try again."
 LAST_TAG: Final = "Posts in this forum need a tag, and “{tag}” is the only one here. Add another one, and try again."
-SOLVED: Final = "This post is now marked with “{tag}”. If you post in it again, I will remove the tag."
+SOLVED: Final = (
+    "This post is now marked with “{tag}”. If its author writes anything other than thanks in it, I will remove the "
+    "tag."
+)
 SOLVED_ALREADY: Final = "This post is already marked with “{tag}”."
 OPEN: Final = "This post is open again."
 OPEN_ALREADY: Final = "This post is not marked as solved."
@@ -36,7 +39,7 @@ ANSWERED_BY_BOT: Final = "{replies}, I answered, not solved"
 REPLIED: Final = "{replies}"
 REPLIED_BY_BOT: Final = "{replies}, I answered"
 NO_SOLVED_TAG: Final = (
-    "This forum has no tag for solved posts, so this list contains only posts without a reply. To see the others too, "
+    "No tag marks solved posts in this forum, so this list contains only posts without a reply. To see the others too, "
     "add a tag named “Solved”, or choose one with `/channel solved`."
 )
 NOT_ALL: Final = "Older archived posts are not in this list."

@@ -77,7 +77,8 @@ def fill_in(
 def write_for(choices: Sequence[tuple[str, str]], otherwise: str) -> str:
     """What can be typed for the buttons of a panel, with their labels. `otherwise`: the label of what else means."""
     ways = [f"`{typed}`" + (f" for “{label}”" if label.casefold() != typed else "") for typed, label in choices]
-    listed = " or ".join(filter(None, [", ".join(ways[:-1]), *ways[-1:]]))
+    comma = "," if len(ways) > 2 else ""
+    listed = f"{comma} or ".join(filter(None, [", ".join(ways[:-1]), *ways[-1:]]))
     return f"Write {listed}." + (f" Anything else means “{otherwise}”." if otherwise else "")
 
 

@@ -35,8 +35,9 @@ class AccessSettings:
         description=(
             "Who can use the bot: a comma-separated list of team:ID (a workspace or server), channel:ID, role:ID (in "
             "Slack, a user group), and person:ID. If you list teams, channels, or roles, a person must match each kind "
-            "that you list. People that you list always have access, unless COGENCY_DENY excludes them. Default: every "
-            "member of a workspace or server with the bot."
+            "that you list. People that you list have access in any case, unless COGENCY_DENY excludes them. If you "
+            "list only people, nobody else except operators has access. Default: every member of a workspace or server "
+            "that the bot serves."
         ),
         example="team:T0123,channel:C0123,role:1234567890,person:U0123",
     )
@@ -45,7 +46,10 @@ class AccessSettings:
         acl.parse_entries,
         frozenset(),
         section=Section.ACCESS,
-        description="Who cannot use the bot, in the same form as COGENCY_ALLOW. This list overrides COGENCY_ALLOW.",
+        description=(
+            "Who cannot use the bot, in the same form as COGENCY_ALLOW. This list overrides COGENCY_ALLOW, but does "
+            "not apply to operators."
+        ),
         example="person:U0456",
     )
     open_to: frozenset[Authority] = setting(
@@ -66,8 +70,8 @@ class AccessSettings:
         {},
         section=Section.ACCESS,
         description=(
-            "Who can choose each model with /model: a JSON object that maps models to lists in the same form as "
-            "COGENCY_ALLOW. Everyone can choose models that are not listed."
+            "Who can choose each model: a JSON object that maps models to lists in the same form as COGENCY_ALLOW. "
+            "Everyone can choose models that are not listed."
         ),
         example="""'{"openai:gpt-6.1-sol": "role:1234567890,person:U0123"}'""",
     )
@@ -87,10 +91,7 @@ class AccessSettings:
         parsers.limit(100_000),
         20,
         section=Section.ACCESS,
-        description=(
-            "Maximum number of messages from one person per minute. For this and the following limits, except "
-            "COGENCY_MAX_RUNNING, 0 means no limit."
-        ),
+        description="Maximum number of messages from one person per minute. With 0, there is no limit.",
     )
     """Faster than a person asks, and slower than a loop."""
     person_per_hour: int | None = setting(
@@ -98,7 +99,7 @@ class AccessSettings:
         parsers.limit(1_000_000),
         200,
         section=Section.ACCESS,
-        description="Maximum number of messages from one person per hour.",
+        description="Maximum number of messages from one person per hour. With 0, there is no limit.",
     )
     """A question every eighteen seconds, for a whole hour."""
     channel_per_minute: int | None = setting(
@@ -106,7 +107,7 @@ class AccessSettings:
         parsers.limit(100_000),
         60,
         section=Section.ACCESS,
-        description="Maximum number of messages in one channel per minute.",
+        description="Maximum number of messages in one channel per minute. With 0, there is no limit.",
     )
     """A busy channel; people cannot read more answers than that, nor could a platform show them in time."""
     backlog: int | None = setting(
@@ -116,7 +117,7 @@ class AccessSettings:
         section=Section.ACCESS,
         description=(
             "How many questions can wait for an answer, across all processes. The bot refuses further questions and "
-            "says so."
+            "says so. With 0, there is no limit."
         ),
     )
     """If sixteen are answered in parallel, each in half a minute, the last of a thousand waits for half an hour."""

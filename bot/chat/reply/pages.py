@@ -74,7 +74,7 @@ def step_lines(draft: "Draft", limit: int) -> str:
         return ""
     lines = [f"{MARKS[step.state]} {step.title}" for step in draft.steps]
     earlier = len(lines) - limit
-    head = [reply_texts.STEPS_BEFORE.format(count=counted(earlier, "step", "steps"))] if earlier > 0 else []
+    head = [counted(earlier, "earlier step", "earlier steps")] if earlier > 0 else []
     between_steps = draft.status and not any(step.state is StepState.RUNNING for step in draft.steps)
     now = [f"{MARKS[StepState.RUNNING]} {draft.status}"] if between_steps else []
     return "\n".join([*head, *lines[-limit:], *now])

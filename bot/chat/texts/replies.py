@@ -50,7 +50,6 @@ SHOWN_ELSEWHERE = "I cannot post my answer where you asked, so I sent it to you 
 TEXT_REFUSED = "My answer could not be posted, because its text was not accepted. Try rephrasing your question."
 REPLY_DELETED = "My answer was deleted while I was writing it, so I stopped. Ask again if you still need it."
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Try rephrasing your question."
-STEPS_BEFORE = "{count} before"
 ANSWERED_ELSEWHERE = "Another process answered this question. The reply is in its thread."
 NO_ANSWER_FROM_FIRST = "that model did not answer."
 # Stands for a question that the operator's hook refused, wherever it would be read again.
@@ -273,7 +272,7 @@ def _source(one: Reference) -> str:
 
 
 A_MANAGER = "A manager of this channel"
-NOT_SWITCHED = "I did not turn it on, because everyone in the channel needs to know first. {why}"
+NOT_SWITCHED = "I did not turn this on, because I have to announce it in the channel first. {why}"
 
 
 FORGOTTEN = "(forgotten)"

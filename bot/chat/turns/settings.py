@@ -28,7 +28,8 @@ class TurnSettings:
         description=(
             "What happens to a message that arrives while the bot answers the same person in the same thread: wait "
             "(the bot answers it next) or join (the model reads it after its next tool calls, and considers it in "
-            "the current answer). In a terminal, messages always wait."
+            "the current answer; without further tool calls, the bot answers it next). In a terminal, messages always "
+            "wait."
         ),
     )
     max_running: int = setting(
@@ -49,7 +50,7 @@ class TurnSettings:
         section=Section.ACCESS,
         description=(
             "Maximum number of answers in progress for one person, across all processes. Answers that start at the "
-            "same moment can exceed this limit."
+            "same moment can exceed this limit. With 0, there is no limit."
         ),
     )
     """A few parallel threads: a quarter of one process's slots."""

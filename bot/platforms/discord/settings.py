@@ -121,8 +121,8 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: comma-separated IDs of roles whose members are employees. If this is set, every other member is "
-            "a guest. Default: every member is an employee."
+            "Discord: comma-separated IDs of roles whose members are employees. If this is set, other members are "
+            "guests, except admins and managers. Default: every member is an employee."
         ),
         example="123456789012345678",
     )
@@ -143,8 +143,9 @@ class DiscordSettings:
         default=True,
         section=Section.PLATFORMS,
         description=(
-            "Discord: whether to request the Message Content Intent (on or off). Without the intent, the bot only sees "
-            "messages in its threads that mention the bot; direct messages, mentions, and commands work as usual."
+            "Discord: whether to request the Message Content Intent (on or off). Without the intent, the bot sees a "
+            "message in a thread only if the message mentions it; direct messages, mentions, and commands work as "
+            "usual."
         ),
     )
     shards: int | None = setting(

@@ -32,7 +32,9 @@ _PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
 def parse_command_prefix(value: str) -> str:
     """Parse the prefix of slash commands. Slack allows names of 32 characters, with the prefix and the slash."""
     if not _PREFIX.fullmatch(value):
-        raise ValueError('can have up to 20 lowercase letters, digits, "-", or "_", as in bot-')
+        raise ValueError(
+            'must be up to 20 lowercase letters, digits, "-", or "_", and begin with a letter or digit, as in bot-'
+        )
     return value
 
 
@@ -170,8 +172,8 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: the client ID, from the app's Basic Information page. If this is set, other workspaces can install "
-            "the app from the bot's install page (docs/slack.md, Distribute the app). Also needs COGENCY_SLACK_HTTP "
-            "and COGENCY_ACCOUNT_KEY."
+            "the app from the bot's install page. The other settings that this needs are in docs/slack.md (Distribute "
+            "the app)."
         ),
     )
     """"": no other workspace can install the app."""
@@ -185,7 +187,7 @@ class SlackSettings:
         parsers.url("https", "http"),
         "",
         section=Section.PLATFORMS,
-        description="Slack: the public address of COGENCY_SLACK_HTTP, which Slack and browsers use, without a path.",
+        description="Slack: the public address, without a path, at which Slack and browsers reach COGENCY_SLACK_HTTP.",
         example="https://bot.example.com",
     )
     installers: frozenset[str] = setting(

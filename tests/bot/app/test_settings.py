@@ -518,7 +518,10 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "COGENCY_SLACK_COMMAND_PREFIX",
             "/My-",
-            'COGENCY_SLACK_COMMAND_PREFIX can have up to 20 lowercase letters, digits, "-", or "_", as in bot-.',
+            (
+                'COGENCY_SLACK_COMMAND_PREFIX must be up to 20 lowercase letters, digits, "-", or "_", and begin with '
+                "a letter or digit, as in bot-."
+            ),
         ),
         (
             "DISCORD_TOKEN",

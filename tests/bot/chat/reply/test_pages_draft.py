@@ -148,7 +148,7 @@ def test_long_work_shows_its_last_steps_line_by_line_and_what_it_does_now() -> N
     draft.record_event(IterationStarted(5))
     done = status_line("recall")
     assert step_lines(draft, 2).splitlines() == [
-        "2 steps before",
+        "2 earlier steps",
         f"✓ {done}",
         f"✗ {done}",
         f"→ {reply_texts.THINKING}",

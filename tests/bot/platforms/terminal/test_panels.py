@@ -37,7 +37,7 @@ def test_what_can_be_typed_is_said_with_the_labels_of_the_buttons() -> None:
         PanelAction("Help"),
     )
     assert choices_text(Panel("", actions)) == (
-        "Write `yes` for “Send”, `always` or `no`. Anything else means “Cancel”."
+        "Write `yes` for “Send”, `always`, or `no`. Anything else means “Cancel”."
     )
     assert choices_text(Panel("", actions[:1])) == "Write `yes` for “Send”."
 
