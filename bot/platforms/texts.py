@@ -480,7 +480,7 @@ PLAY_DIRECT = "**Only {person}** can read this. The bot never shows it to {other
 NOTED = "Thank you. To change your rating, press the other button."
 NO_SUCH_REPLY = "I no longer have a record of this reply, so I cannot do that."
 ONLY_THIS_PAGE = "Forgotten. I can only remove this message of the answer. Please dismiss the other messages yourself."
-ASKED_ALREADY = "You already asked me this. The answer is below or on its way."
+ASKED_ALREADY = "I was already asked this. The answer is below or on its way."
 
 
 # What stands in its place once that is taken back.
@@ -748,8 +748,8 @@ SLACK_APP_NOT_SERVED = (
     "request URLs with %s/NAME, where NAME is the app's name in that file"
 )
 SLACK_APP_REVOKED = (
-    "the app was uninstalled, or its token was revoked. Its data is erased after the number of days in "
-    "COGENCY_REMOVAL_GRACE_DAYS. To keep the data, install the app again, set its new token, and restart the bot."
+    "the app was uninstalled, or its token was revoked. The bot erases the workspace's data after the number of days "
+    "in COGENCY_REMOVAL_GRACE_DAYS. To keep the data, install the app again, set its new token, and restart the bot."
 )
 SLACK_SIGN_IN_DOUBTED = "Slack briefly refused the bot token, and now accepts it again."
 SLACK_SIGN_IN_CHECKED = (

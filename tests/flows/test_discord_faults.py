@@ -209,7 +209,7 @@ async def test_a_refused_post_is_logged_with_its_remedy_and_answered_in_a_dm(
             page = by_the_bot(fake)[-1]
             await fake.press(ANN, page, "Delete")
             await fake.until(lambda: page["id"] not in fake.world.messages)
-    assert told.startswith("I cannot post my answer where you asked, so I sent it to you in a direct message.")
+    assert told.startswith("I cannot post my answer where you asked, so I am sending it to you in a direct message.")
     assert platforms_texts.DISCORD_REMEDIES.get(code, "") in told
     assert answer == "Blue."
     (line,) = [
