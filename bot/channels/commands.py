@@ -24,7 +24,8 @@ WORDS = ("history", "undo", *(_ordered(rule, words) for rule in CHANNEL_RULES fo
 async def show(service: PlaceService, call: declaration.CommandCall) -> Panel:
     asker = await call.caller.asker()
     panel = await service.answer(asker, call.words, call.caller.announce, call.caller.not_receiving)
-    return panel if call.caller.entry_chars is not None else replace(panel, actions=(), parts=())
+    named = replace(panel, text=await call.caller.with_names(panel.text))
+    return named if call.caller.entry_chars is not None else replace(named, actions=(), parts=())
 
 
 async def _context(service: PlaceService, call: declaration.CommandCall) -> RuleContext:

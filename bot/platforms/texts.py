@@ -629,8 +629,10 @@ SWITCH_PUBLIC_OFF = (
 SWITCH_CONTENT_ON = (
     "Turn on “Message Content Intent” on the “Bot” page {portal}, or set COGENCY_DISCORD_MESSAGE_CONTENT=off."
 )
-ALLOW_GUILD_INSTALL = "Allow “Guild Install” {where}."
-ALLOW_USER_INSTALL = "To let people use the commands everywhere, allow “User Install” {where}."
+ALLOW_GUILD_INSTALL = "Allow “Guild Install” on the “Installation” page {portal}."
+ALLOW_USER_INSTALL = (
+    "To let people use the commands everywhere, allow “User Install” on the “Installation” page {portal}."
+)
 OPEN_LINK = "Open {link}"
 GIVE_RIGHTS = "Grant these permissions to the bot's role in the server's settings, or open {link}"
 SERVE_SERVER = (

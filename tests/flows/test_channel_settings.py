@@ -178,6 +178,16 @@ async def test_what_its_person_asks_the_bot_during_an_answer_to_nobody_gets_an_a
             assert [one.text.partition("\n")[0] for one in answers] == ["Bob has it."] * 2
 
 
+async def test_in_slack_the_people_that_a_rule_names_are_shown_by_name_as_a_mention_would_show_an_id() -> None:
+    async with FakeSlack(FastClock()) as slack:
+        boss, ann = slack.state.user("boss", is_admin=True), slack.state.user("ann")
+        general, host = slack.state.channel("general"), turns_host(store_in_memory(), knowing([]), slack.clock)
+        async with serving(slack, host):
+            await slack.say(boss, general, f"{ME} channel who <@{ann}>")
+            await slack.until(lambda: slack.state.ephemerals)
+    assert "**Who may ask**: @ann\n" in slack.state.ephemerals[-1].text
+
+
 async def test_in_slack_a_channel_narrows_who_asks_and_says_how_it_is_answered() -> None:
     seen = list[str]()
     async with FakeSlack(FastClock()) as slack:

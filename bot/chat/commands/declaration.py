@@ -100,7 +100,7 @@ class Caller(Protocol):
         ...
 
     async def with_names(self, markdown: str) -> str:
-        """Return an answer of `/budget` with a name in place of the id at its beginning, if the platform knows one."""
+        """Return an answer with names in place of the ids of people and channels, as far as the platform knows them."""
         ...
 
     def help(self) -> str:

@@ -109,15 +109,12 @@ def _content(flags: int, settings: DiscordOptions) -> Finding:
 def _installs(contexts: object) -> Iterator[Finding]:
     if not isinstance(contexts, dict):
         return
-    installation = f"{PORTAL}, page Installation"
     if "0" not in contexts:
-        yield warning(
-            "the bot cannot be added to servers", platforms_texts.ALLOW_GUILD_INSTALL.format(where=installation)
-        )
+        yield warning("the bot cannot be added to servers", platforms_texts.ALLOW_GUILD_INSTALL.format(portal=PORTAL))
     if "1" not in contexts:
         yield note(
             "nobody can use the bot's commands outside its servers",
-            platforms_texts.ALLOW_USER_INSTALL.format(where=installation),
+            platforms_texts.ALLOW_USER_INSTALL.format(portal=PORTAL),
         )
 
 

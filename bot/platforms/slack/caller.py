@@ -188,7 +188,8 @@ class SlackCaller:
             raise Refused(reply_texts.NOT_SAID_THERE) from error
 
     async def with_names(self, markdown: str) -> str:
-        return await SlackNames(self.people, self.places).in_budget(markdown)
+        names = SlackNames(self.people, self.places)
+        return await names.in_answer(await names.in_budget(markdown))
 
     def help(self) -> str:
         return help_text(self.me.prefix, self.me.name)

@@ -20,11 +20,13 @@ from agent.memory.attribution import mention
 from bot.chat.reply.code_spans import code_map
 from bot.chat.reply.surface import MarkdownReader
 from bot.chat.reply.tables import aligned, column_widths, underline
+from bot.chat.texts.formatting import literal
 
 _TOKEN = re.compile(r"<([^<>\n]*)>")
 _USER = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")
 _LEADING_USER = re.compile(r"\s*<@([^<>|\s]+)(?:\|[^<>]*)?>[\s,:]*")
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)\|?>")
+_USER_GROUP = re.compile(r"<!subteam\^(S[A-Z0-9]+)>")
 # A message's time stamp stands in its link without the dot; the root of its thread only if it is a reply.
 _PERMALINK = re.compile(
     r"https?://[^\s<>|/]{1,255}/archives/(?P<channel>[CDG][A-Z0-9]+)/p(?P<seconds>\d{10})(?P<fraction>\d{6})"
@@ -73,6 +75,14 @@ def mentioned_channels(text: str) -> tuple[str, ...]:
 def readable(text: str, names: Mapping[str, str]) -> str:
     """Return a message of Slack as a person reads it. `names`: by ids of users and channels; other ids stay."""
     return _unescaped(_TOKEN.sub(lambda token: _readable_token(token, names), text)).strip()
+
+
+def with_user_names(text: str, names: Mapping[str, str]) -> str:
+    """Return Markdown with names in place of the users that it mentions, and the entries of access lists in place of
+    user groups: what is sent to Slack mentions no one. `names`: by ids; other ids stay.
+    """
+    in_groups = _USER_GROUP.sub(r"`role:\1`", text)
+    return _USER.sub(lambda user: f"@{literal(names[user[1]])}" if user[1] in names else f"`{user[1]}`", in_groups)
 
 
 def without_mention(text: str, user: str) -> str:

@@ -27,7 +27,14 @@ from bot.platforms.slack.inbound import (
     is_written,
     root_of,
 )
-from bot.platforms.slack.markup import SlackMessageLink, mentioned_channels, mentioned_users, message_links, readable
+from bot.platforms.slack.markup import (
+    SlackMessageLink,
+    mentioned_channels,
+    mentioned_users,
+    message_links,
+    readable,
+    with_user_names,
+)
 from bot.platforms.slack.members import People
 from bot.platforms.slack.message_content import Content, Shown, content_of
 from bot.platforms.slack.options import PLATFORM, Method
@@ -64,6 +71,11 @@ class SlackNames:
         names = await (self.people.names([id_]) if is_person else self.places.names([id_]))
         name = f"{'@' if is_person else '#'}{literal(names[id_])}" if id_ in names else found[0]
         return name + answer[found.end() :]
+
+    async def in_answer(self, answer: str) -> str:
+        """Return an answer of a command with the names of the people whom it mentions."""
+        users = mentioned_users(answer)
+        return with_user_names(answer, await self.people.names(users) if users else {})
 
     async def quotes(self, content: Content) -> tuple[Quoted, ...]:
         """Return what a message encloses as quotes: messages that it forwards, and an app's cards."""

@@ -14,6 +14,7 @@ from bot.platforms.slack.markup import (
     neutral,
     readable,
     settled,
+    with_user_names,
     without_mention,
 )
 
@@ -58,6 +59,11 @@ def test_the_mentions_that_a_message_begins_with_are_taken_off() -> None:
 
 def test_mentioned_users_are_found_once() -> None:
     assert mentioned_users("<@U1> <@U2|x> <@U1> <#C1>") == ("U1", "U2")
+
+
+def test_a_text_of_the_bot_names_users_instead_of_mentioning_them() -> None:
+    shown = with_user_names("<@U1>, <@U2|x>, <!subteam^S3>, \\<@U1\\>, @U1", {"U1": "a*b"})
+    assert shown == "@a\\*b, `U2`, `role:S3`, \\<@U1\\>, @U1"
 
 
 def test_channels_without_a_name_are_found_once() -> None:
