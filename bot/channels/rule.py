@@ -137,7 +137,7 @@ class ChannelRule:
     usual: str
     """What stands behind the title if nothing was chosen."""
     usage: str
-    """How it is written, in the hint below the rules: "`knowledge` (`on`, `off`)"."""
+    """How it is written, in the hint below the rules: "`knowledge` (`on` or `off`)"."""
     read: Callable[[str], str | None]
     """Returns the value of the words behind its name, as it is stored; None if they are no value. Raises Refused with a
     sentence if it is clear what is wrong. The words are not empty. Words such as "usual" and "off" (`is_usual`) stand

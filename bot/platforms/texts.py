@@ -196,8 +196,8 @@ TERMINAL_COMMANDS = {
     "/file PATH TEXT": "Ask about a file: a document, a table, a picture, code",
     "/threads": "List your threads",
     "/threads N": "Go back to thread N on that list",
-    "/quit": "Leave (exit, quit, and Ctrl-D work too)",
-    "//TEXT": "Send text that starts with a slash. Ctrl-C stops the answer",
+    "/quit": "Leave (exit, quit, and Ctrl-D work too). Ctrl-C stops an answer",
+    "//TEXT": "Send text that starts with a slash",
 }
 WRITE_QUESTION = "Write your question after `{word}`."
 WRITE_ALONE = "Write `{word}` with nothing after it."
