@@ -217,7 +217,7 @@ NOT_ALLOWED: Mapping[str, str] = {
     "role": "Your role does not have access to me. Ask my operator for access.",
     "person": "You do not have access to me. Ask my operator for access.",
 }
-CLOSED_HERE = "The managers of this channel limited who can ask me here. Ask me in another channel, or ask them."
+CLOSED_HERE = "The managers of this channel limited who can ask me here. Ask me in another channel, or ask a manager."
 PLACE_UNREADABLE = (
     "I cannot read the settings of this channel. Ask my operator to check the channel's stored preference “{name}”."
 )
