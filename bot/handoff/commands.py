@@ -1,6 +1,7 @@
 """`/human`: ask people of the place to take a conversation over. The buttons below answers lead here, too."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bot.chat.commands import declaration
 from bot.chat.panels import Panel, PanelAction
@@ -13,7 +14,8 @@ from bot.handoff.service import FORM, PRIVATE_FORM, HandoffService
 async def show(service: HandoffService, call: declaration.CommandCall) -> Panel:
     caller, share = call.caller, "share" in call.options
     asker, thread = await caller.asker(), (await caller.private_asker()).thread
-    return await service.command(asker, thread, call.words, share=share, buttons=caller.entry_chars is not None)
+    panel = await service.command(asker, thread, call.words, share=share, buttons=caller.entry_chars is not None)
+    return replace(panel, text=await caller.with_names(panel.text))
 
 
 async def press_human(_: object, pressed: declaration.PressedReply) -> PanelAction:

@@ -54,6 +54,7 @@ async def show(service: ToolsService, call: declaration.CommandCall) -> Panel:
     if (question := await service.questions.answer(call.caller.person.id, call.words)) is not None:
         return question_panel(question, call.caller.window_fields)
     panel = await service.answer(await call.caller.asker(), call.words)
+    panel = replace(panel, text=await call.caller.with_names(panel.text))
     if words or panel.actions:
         return panel
     accounts = await _sign_ins(service, call)

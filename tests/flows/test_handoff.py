@@ -244,8 +244,11 @@ async def test_from_direct_messages_people_get_only_what_the_person_agreed_to(
         request = here.requests()[-1]
         for words in ("When does it sail?", "It sails on Monday."):
             assert (words in request.whole) is shares
+        assert any(f"Write to them: {shown}" in request.whole for shown in ("@ann", f"<@{DISCORD_PEOPLE[Who.ASKER]}>"))
         await world.press(request, texts.TAKE_BUTTON, Who.OTHER)
         await here.told("will write to you")
+        shown = [page.whole for page in (*world.private(), *world.direct(Who.OTHER))]
+        assert not [whole for whole in shown if "will write to them: ‹" in whole]
         await world.write("Anything else?")  # nobody else reads along, so the bot goes on
         await world.until(lambda: len(here.model.requests) == 2)
 

@@ -31,6 +31,7 @@ from bot.platforms.slack.message_pages import page_errors
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import ShownTo, as_markdown, panel_blocks
 from bot.platforms.slack.slash_commands import named
+from bot.platforms.slack.surroundings import SlackNames
 
 LOOK_BACK = 50  # Messages read to find one that was sent before a crash
 
@@ -41,6 +42,7 @@ class SlackApprovers:
     api: SlackApi
     me: SlackBot
     people: People
+    names: SlackNames
     groups: Groups
     guests: Guests
     membership: Membership
@@ -82,7 +84,7 @@ class SlackApprovers:
         with page_errors():
             opened = await self.api.call(Method.OPEN, users=user)
             channel = api.text(opened, "channel", "id")
-            words = named(panel.text, self.me.prefix)
+            words = await self.names.in_answer(named(panel.text, self.me.prefix))
             blocks: list[Json] = [*as_markdown(words), *panel_blocks(panel, self._command, ShownTo(user, channel))]
             posted = await self.api.call(Method.POST, channel=channel, text=mrkdwn(words), blocks=blocks)
         return (f"{api.text(posted, 'channel') or channel}/{api.text(posted, 'ts')}",)

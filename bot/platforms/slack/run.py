@@ -71,7 +71,7 @@ from bot.platforms.slack.revocation import is_revoked, wait_until_revoked
 from bot.platforms.slack.search_slack import search_tools
 from bot.platforms.slack.sockets import Delivery, Sockets
 from bot.platforms.slack.surface import SlackSurfaces, SurfaceParts, delete_page, undo_kept
-from bot.platforms.slack.surroundings import Threads
+from bot.platforms.slack.surroundings import SlackNames, Threads
 
 log = logging.getLogger(__name__)
 
@@ -207,7 +207,7 @@ def _build_parts(
     channels = SlackChannelReader(api, me, people, places, membership, clock, budgets)
     host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
     host.platforms.register_events(me.source, SlackEventPlaces(api, me, places, clock))
-    approvers = SlackApprovers(host, api, me, people, groups, guests, membership)
+    approvers = SlackApprovers(host, api, me, people, SlackNames(people, places), groups, guests, membership)
     host.platforms.register_approvers(me.source, approvers)
     host.platforms.register_channel_reader(me.source, channels)
     hands = SlackHands(api, me, people, places, membership, channels, clock, budgets)
