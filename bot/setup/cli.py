@@ -136,21 +136,36 @@ async def _init(_: Settings, file: SettingsFile, *, yes: bool) -> Exit:
             return Exit.SETTINGS
         write_out(sys.stdout, f"{setup_texts.INIT_WRITTEN.format(file=dotenv, names=', '.join(names)).lstrip()}\n")
         return Exit.OK
+    before = _written_at(dotenv)
     previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would wait for the answer
     try:
         starts = await set_up(Typed(environ), dotenv, environ, services_here(environ), is_own_file=file.is_own)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        complain(f"\n{setup_texts.INIT_STOPPED}")
+        complain(f"\n{_init_stopped(dotenv, before)}")
         return Exit.INTERRUPTED
     except EOFError:
         if sys.stdin.isatty():
-            complain(f"\n{setup_texts.INIT_STOPPED}")
+            complain(f"\n{_init_stopped(dotenv, before)}")
             return Exit.INTERRUPTED
         complain(f"cogency init: {setup_texts.INIT_NO_TERMINAL}")
         return Exit.ARGUMENTS
     finally:
         signal.signal(signal.SIGINT, previous_handler)
     return await _run(load_settings(environ, dotenv, is_own_file=file.is_own), file) if starts else Exit.OK
+
+
+def _written_at(file: Path) -> int | None:
+    """Return when a file was last written, in nanoseconds; None if there is none."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def _init_stopped(dotenv: Path, before: int | None) -> str:
+    """Return what a person is told who ends the questions. The last of them come after the settings are written."""
+    is_written = _written_at(dotenv) != before
+    return setup_texts.INIT_STOPPED_LATER.format(file=dotenv) if is_written else setup_texts.INIT_STOPPED
 
 
 async def _chat(settings: Settings) -> Exit:

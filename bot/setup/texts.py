@@ -15,15 +15,18 @@ CHECK_STOPPED = "The check did not finish. Its results for {stored} tool calls w
 CHECK_NOT_STORED = "The check did not finish, so no result was stored."
 NATIVE_REFUSED = "The server does not accept native tool calls, so the check used text."
 CHANNELS_WITHOUT_MODEL = (
-    "the bot cannot answer in these channels, which allow only models that are not configured: {channels}"
+    "the bot cannot answer in these channels, because none of the models that they allow is available: {channels}"
 )
 ALLOW_MODELS = (
-    "Add these models to COGENCY_ALLOWED_MODELS, or ask the channels' managers to choose others with `/channel models`."
+    "For each channel, add one of its models to COGENCY_ALLOWED_MODELS, or ask the channel's managers to choose others "
+    "with `/channel models`."
 )
 FORM_NOT_MEASURED = (
     "the bot uses text tool calls, because text and native ones have not been compared for this model yet"
 )
-FORMS_UNCHECKED = "`cogency check-model` compares text and native tool calls; the bot then uses the better one."
+FORMS_UNCHECKED = (
+    "`cogency check-model` compares text and native tool calls. The bot uses the better form after the next restart."
+)
 CONTEXT_HOLDS = "the model's context window is {size:,} tokens"
 CONTEXT_SMALL = (
     "the model's context window is {size:,} tokens, and a question may need {needed:,}. Older messages and memories "
@@ -49,8 +52,8 @@ MIGRATE_SAYS = (
 BACK_IS_THERE = "{where}: already at version {version}."
 BACK_LOSES = "{where}: version {to} cannot store:\n{lost}"
 BACK_REFUSED = (
-    "Nothing was changed. To go back without this data, add --yes. A full backup is made first. To get the data back, "
-    "return to this version and run `cogency restore`."
+    "Nothing was changed. To go back without this data, add --yes. The command first makes a full backup. To get the "
+    "data back later, install this release again and run `cogency restore` with that backup."
 )
 BACK_ALONE = "--backup and --yes only work with --back VERSION. Add --back, or remove the other options."
 BACK_LOST = "Removed:\n{lost}"
@@ -63,14 +66,14 @@ HOLDS = "{file} contains {held}, as of {made}."
 RESTORED = "{where} now contains the backup. Start the bot again."
 FORGOTTEN_AGAIN = "Messages that were forgotten after the backup were removed again: {messages}."
 FORGOTTEN_UNKNOWN = (
-    "This database has no record of what was forgotten after the backup, so that data was restored. Erase it again. "
-    "API tokens that were revoked after the backup are valid again. To find them, run `cogency token list`. To revoke "
-    "one, run `cogency token revoke NAME`."
+    "This database has no record of what was forgotten after the backup, so any such data was restored. Erase it "
+    "again. API tokens that were revoked after the backup are valid again. To find them, run `cogency token list`. To "
+    "revoke one, run `cogency token revoke NAME`."
 )
 FORGOTTEN_IN_LOG = (
-    "This database has no record of what was forgotten after the backup. The bot erases it again at its next start, "
-    "according to COGENCY_FORGETTING_LOG. API tokens that were revoked after the backup are valid again. To find them, "
-    "run `cogency token list`. To revoke one, run `cogency token revoke NAME`."
+    "This database has no record of what was forgotten after the backup. The bot erases any such data again when it "
+    "next starts, according to COGENCY_FORGETTING_LOG. API tokens that were revoked after the backup are valid again. "
+    "To find them, run `cogency token list`. To revoke one, run `cogency token revoke NAME`."
 )
 FORGET_AGAIN_SAYS = (
     "Run this command after you restore the database to an earlier point in time and before you start the bot. You can "
@@ -91,10 +94,11 @@ LOG_BEHIND_REMEDY = (
 LOG_COMPLETE = "the forgetting log {path} is complete"
 TOKEN_CREATE_SAYS = (
     "Programs use the token for the API (docs/api.md). With a person's token, a program asks as that person, and reads "
-    "what the bot could show them in a direct message. With a service's token, it reads only the documents, rules, and "
-    "policies of the service's place, and its own earlier conversations. The token is printed to standard output."
+    "what the bot could show them in a direct message. With a service's token, it reads the documents, rules, and "
+    "policies of the service's place, and its own earlier conversations, but not what people said. The token is "
+    "printed to standard output."
 )
-TOKEN_AS_SAYS = "a person's ID from `cogency person find`, or service"
+TOKEN_AS_SAYS = "a person's ID from `cogency person find`, or the word service"
 TOKEN_PLACE_SAYS = "for a service: the name of its channel, or an ID from `cogency place find`"
 TOKEN_PLACE_MISSING = "A service needs a place: add --place, with a channel's name or ID."
 TOKEN_PLACE_OF_PERSON = "--place is only for services. A person's token does not need a place."
@@ -109,7 +113,8 @@ TOKEN_SERVICE_MADE = (
 TOKEN_REVOKED = "Revoked token {id} ({name})."
 KEYS_SET_SAYS = (
     "The command reads the key from standard input, or asks for it in a terminal. It tests the key, and stores it "
-    "encrypted with COGENCY_ACCOUNT_KEY. The channel's questions are then billed to it (docs/models.md)."
+    "encrypted with COGENCY_ACCOUNT_KEY. The channel's questions to models of this service are then billed to the key "
+    "(docs/models.md)."
 )
 KEY_ASKS = "API key: "
 KEY_NEEDS_CHANNEL = (
@@ -122,36 +127,40 @@ NO_CHANNEL_KEYS = "No channel has its own key."
 KEY_REFUSED_SINCE = ", refused since {time} UTC"
 NO_TOKENS = "There are no tokens. Create one with `cogency token create`."
 HOOKS_ADD_SAYS = (
-    "The command adds the webhook to the COGENCY_WEBHOOKS file, or to hooks.toml in this folder, and writes a secret "
-    "to a file next to it. The new secret is printed to standard output."
+    "The command adds the webhook to the COGENCY_WEBHOOKS file (default: hooks.toml in the current folder), and writes "
+    "the webhook's secret to the folder hooks.secrets next to that file. It prints a secret that it created to "
+    "standard output."
 )
 HOOKS_TEST_SAYS = (
-    "Shows the messages that the webhook's templates create from a payload, or from samples of its sender's events."
+    "The command uses the webhook's templates. Without a payload file, it uses samples of the sender's events."
 )
 HOOKS_ROTATE_SAYS = (
-    "The new secret is printed to standard output. The current one stays valid until you run the command again with "
-    "--finish."
+    "The command prints a secret that it created to standard output. The current secret stays valid for now. To remove "
+    "it later, run the command again with --finish."
 )
 HOOKS_CHANNEL_SAYS = "the channel where the bot posts, as in slack:C0123456789 or discord:41771983423143937"
 HOOKS_READ_SAYS = "read the secret from standard input, for senders that create it themselves"
 HOOKS_FILE_SAYS = "a payload file, named after its event type, as in issues.json (default: the preset's samples)"
 HOOKS_WRONG = "the bot cannot receive webhooks"
 HOOK_RECEIVED = "events for the webhook {name} arrive at {address}"
-HOOKS_UNPRICED = "the daily budget (dollars_per_day) of {names} does not count {models}, because there is no list price"
+HOOKS_UNPRICED = (
+    "the daily budget (dollars_per_day) of {names} does not include the cost of {models}, because no list price is "
+    "known"
+)
 HOOKS_LIMIT = "Set per_minute to limit how many events the bot accepts, or choose a model that has a list price."
 HOOK_ASKS_SECRET = "Secret: "
 HOOK_CHANNEL = "--channel must be a platform and a channel's ID, as in slack:C0123456789 or discord:41771983423143937."
 HOOK_EXISTS = "{file} already has a webhook named {name}. Choose another name, or edit the webhook in the file."
 HOOK_SECRET_FAULT = "The secret {fault}."
-HOOK_SECRET_EXISTS = "{file} already exists. Delete it, or choose another name."
+HOOK_SECRET_EXISTS = "{file} already exists. Delete it, or choose another name for the webhook."
 HOOK_ADDED = "Added the webhook {name} to {file}."
 HOOK_SETUP = "Next: {setup}"
-HOOK_ADDRESS = "Its address is {address}."
+HOOK_ADDRESS = "The webhook's address is {address}."
 HOOK_NO_ADDRESS = "https://<your bot's address>"
-HOOK_SECRET_IN = "Its secret is in {file}."
+HOOK_SECRET_IN = "The secret is in {file}."
 HOOK_SET_FILE = "Set {setting}={file}."
 HOOK_SET_HTTP = "Set COGENCY_HTTP and COGENCY_HTTP_ADDRESS, so that other programs can reach the bot."
-HOOK_RESTART = "Restart the bot to apply this."
+HOOK_RESTART = "Restart the bot to apply the change."
 HOOK_LINE = "{name}: {preset} ({signed}), {action} in {channel}, {address}"
 NO_HOOKS = "There are no webhooks. Add one with `cogency hooks add`."
 HOOK_UNKNOWN = "There is no webhook named {name}. {known}"
@@ -161,39 +170,36 @@ HOOK_NO_PAYLOAD = "{file} could not be read ({error})."
 HOOK_SAMPLE = "{name}:\n{text}\n"
 HOOK_NOTHING = "(nothing is posted)"
 HOOK_TEMPLATE_FAILED = "The template does not work with this payload: {error}."
-HOOK_KEYED = "(in the same thread as earlier events with this key)"
+HOOK_KEYED = "(in the same thread as earlier events with the same key)"
 HOOK_UNKEYED = "(as a separate message)"
-HOOK_CLOSES = "(the next event with this key starts a new thread)"
+HOOK_CLOSES = "(the next event with the same key starts a new thread)"
 HOOK_SENT = "{name}: the bot responded with {status}: {told}"
 HOOK_UNREACHABLE = (
     "{address} could not be reached ({error}). Check COGENCY_HTTP_ADDRESS, and whether the bot is running."
 )
 HOOK_ROTATED = (
-    "The webhook {name} has a new secret. Enter it in the sender's settings. The old secret stays valid until you run "
-    "`cogency hooks rotate {name} --finish`."
+    "The webhook {name} has a new secret. Make sure that the sender uses it. The old secret stays valid for now. To "
+    "remove it later, run `cogency hooks rotate {name} --finish`."
 )
 HOOK_FINISHED = "The old secret of the webhook {name} was removed."
 HOOK_ONE_SECRET = "The webhook {name} has only one secret. Run `cogency hooks rotate {name}` first."
 HOOK_NOT_OURS = (
-    "The secret of the webhook {name} is not in {file}, so it was not changed. Where the current secret is stored, put "
-    "the new one before it, separated by a space. Remove the current one later."
+    "The secret of the webhook {name} is not in {file}, so the command did not change it. Edit the secret where it is "
+    "stored: put the new one first, then a space and the current one. Remove the current one later."
 )
 COPIED = (
-    "{where} now contains {held}. The copy matches the source. Set COGENCY_DATABASE_URL to the copy and start the bot."
+    "{where} now contains {held}. The copy matches the source. Set COGENCY_DATABASE_URL to the URL of the copy, and "
+    "start the bot."
 )
 RESTORE_SAYS = (
     "Stop the bot first. Data that was forgotten after the backup is removed again, if the database still has a "
     "record of it."
 )
-COPY_SAYS = (
-    "The command copies data from SQLite to PostgreSQL, or from PostgreSQL to SQLite. Stop the bot first. The source "
-    "is not changed."
-)
+COPY_SAYS = "Both databases can be SQLite or PostgreSQL. Stop the bot first. The command does not change the source."
 SETTINGS_FROM = (
-    "Settings come from the environment and from one file: the file given with --config. Without --config, it is .env "
-    "in the current folder. If that file does not exist or sets none of these settings, it is .env in your "
-    "configuration folder (~/.config/cogency on Linux), if there is one. "
-    "`cogency settings` lists all settings."
+    "Settings come from the environment and from one file. With --config, it is the file that you name. Otherwise, it "
+    "is .env in the current folder or, if that file does not exist or sets none of Cogency's settings, .env in your "
+    "configuration folder (~/.config/cogency on Linux), if there is one. `cogency settings` lists all settings."
 )
 COMPLETION_SAYS = (
     'For bash, add eval "$(cogency completion bash)" to ~/.bashrc. For zsh, write the output to a file named '
@@ -220,24 +226,26 @@ DOCTOR_LOOKS = (
     "You can run this command while the bot is running. It does not change settings or data unless you add --fix. The "
     "exit code is 1 if there is a problem."
 )
-FIX_SAYS = "make your files private; back up and upgrade an outdated database"
+FIX_SAYS = "make the bot's files private; back up and upgrade an outdated database"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
 LOOKING_AT = "checking {names}"
 CHECK_SAYS = (
-    "The command shows what the check costs, and asks before it starts. The result shows how well the model calls "
-    "tools, and whether streaming, pictures, effort, and caching work. It is stored, and the operators' page shows it."
+    "The command shows how many tokens the check uses, and asks before it starts, unless you add --yes. The result "
+    "shows how well the model calls tools, and whether streaming, pictures, effort, and caching work. The bot stores "
+    "the result, and the operators' page shows it."
 )
 ASK_READS = (
     "Without a question, the command reads one from standard input. The exit code is 0 if the model answered, 69 if "
-    "the model failed or is unavailable, 78 if no model is configured, and 1 if the answer was stopped."
+    "the model failed or is unavailable, 78 if no model is configured, and 1 if the answer was stopped or is "
+    "incomplete for another reason."
 )
 WORKS_BESIDE = "You can run this command while the bot is running."
 CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists the actions that need a second operator."
 CHAT_HELP = "Type /help in the chat to see its commands."
 PLAY_SAYS = (
     "The page shows two people side by side, with a public channel, a private channel, and direct messages. The bot "
-    "uses the configured model, or the offline rehearsal model. Only this machine can reach the page. Press Ctrl-C to "
-    "stop."
+    "uses the configured model or, without one, the offline rehearsal model. Only this machine can reach the page. "
+    "Press Ctrl-C to stop."
 )
 PLAY_AT = (
     "Open this page. Its address works like a password, so do not share it:\n\n    {address}\n\nPress Ctrl-C to stop."
@@ -247,7 +255,7 @@ RUN_ENDS = "Press Ctrl-C or send SIGTERM to stop it."
 PYTHON_RUNS = "the bot can run Python code; the sandbox started in {seconds:.1f} s"
 SANDBOX_REMEDY = (
     "Install the 'python' extra again. The sandbox needs Linux (x86-64 or arm64), macOS (arm64), or Windows (x86-64), "
-    "and 1.5 GB of free memory when it first starts. The log has the details."
+    "and 1.7 GB of free memory when it first starts. The log has the details."
 )
 WEB_READ = "the bot can read web pages when someone asks"
 SEARCH_WORKS = "{name} returned {results} in {seconds:.1f} s"
@@ -258,13 +266,13 @@ ANSWERS_HELD = "answers appear once they are complete, because hold_answers is T
 TOOLS_ASKED_FIRST = "approval from the person who asked is needed for {names}"
 PLUGIN_ADDED = "{summary}. The bot uses it after the next restart."
 PLUGIN_THERE = "{root} is already in use as {name}."
-PLUGIN_NAME_TAKEN = "{root} has the same name as {first}: {name}. To add it, remove {first} first."
+PLUGIN_NAME_TAKEN = "{root} and {first} are both named {name}. Remove {first} before you add {root}."
 PLUGIN_UNUSABLE = "The bot cannot use anything in {root}, so the plug-in was not added."
 PLUGIN_REMOVED = "The bot stops using {name} after the next restart. The folder was not deleted: {root}"
 PLUGIN_FROM_SETTING = "{name} comes from COGENCY_PLUGINS. Remove {root} from that setting."
 PLUGIN_UNKNOWN = "There is no plug-in named {name}. `cogency plugins list` shows the plug-ins in use."
 NO_PLUGINS = "No plug-ins are in use. `cogency plugins add PATH` adds one."
-PLUGINS_ADD_SAYS = "The plug-in is checked first. The bot uses it from this folder after the next restart."
+PLUGINS_ADD_SAYS = "The command checks the plug-in first. The bot uses it from this folder after the next restart."
 PLUGINS_CHECK_SAYS = (
     "The command connects to the servers of plug-ins that are in use. It starts the servers of other plug-ins only "
     "if you add --connect. The exit code is 1 if something cannot be used."
@@ -299,11 +307,13 @@ HOLDS_WORDS = "which contains people's messages"
 FILE_OPEN = "{who} can read {file}, {holds}"
 FILE_CLOSE = "Run `chmod 600 {file}`."
 FILE_SHELTERED = "only the permissions of {folder} keep others from reading {file}, {holds}"
-FILES_CLOSED = "nobody else on this machine can read or replace the secrets and the database"
-ROOTS_FILE = "Root created {file}. Change the program or script that creates the file to restrict its permissions."
+FILES_CLOSED = "apart from root, nobody else on this machine can read or replace the secrets and the database"
+ROOTS_FILE = (
+    "Root owns {file}. Change the program or script that creates the file, so that it restricts the file's permissions."
+)
 FOLDER_WRITABLE = "{who} can write to {folder} and replace {file}"
 FOLDER_CLOSE = "Run `chmod go-w {folder}`."
-FIXED_RIGHTS = "{file} is now private to you (mode {after}, was {before})"
+FIXED_RIGHTS = "the permissions of {file} are now restricted (mode {after}, was {before})"
 FIXED_VERSION = "{where} was upgraded from version {before} to {after}; the backup from before the upgrade is in {file}"
 FIX_LINK = "{file} is a link, so the permissions of its target were not changed"
 FIX_FAILED = "the permissions of {file} were not changed ({reason})"
@@ -341,8 +351,8 @@ TRACES_PLAIN = "traces go to {host} unencrypted"
 TRACES_HTTPS = "Use an https:// address, or a collector on this machine."
 TRACES_WORDLESS = "{name} has no effect, because traces never contain messages"
 PROXY_WORKS = "the proxy at {proxy} connects to {hosts}"
-PROXY_WANTS_USER = "the proxy at {proxy} does not accept the username and password in HTTPS_PROXY (407)"
-PROXY_USER = "Correct the username and password. Encode special characters as in web addresses, for example @ as %40."
+PROXY_WANTS_USER = "the proxy at {proxy} requires a valid username and password in HTTPS_PROXY (407)"
+PROXY_USER = "Set the right username and password. Encode special characters as in web addresses, for example @ as %40."
 PROXY_REFUSES = "the proxy at {proxy} does not connect to {host} ({status})"
 PROXY_ALLOW = "Ask your network's administrators to allow {host}."
 PROXY_AWAY = "the proxy at {proxy} cannot be reached"
@@ -371,8 +381,8 @@ NO_DATE = "must be a date such as 2026-11-30 or 2026-11-30T12:00, not {text}"
 
 INIT_BEGINS = (
     "This command asks for your bot's settings, tests them, and writes them to {file}. Press Enter to accept the value "
-    "in brackets. Ctrl-C cancels without writing anything. You can run the command again at any time. It keeps all "
-    "settings that you do not change."
+    "in brackets. Until the settings are written, Ctrl-C cancels without changing anything. You can run the command "
+    "again at any time. It keeps all settings that you do not change."
 )
 INIT_MODEL = "\n1. Model: which model should answer?"
 INIT_WHICH_MODEL = "Enter a number, or another model as provider:name"
@@ -431,7 +441,7 @@ INIT_SLACK_INSTALL = (
     "starts with xoxb-."
 )
 MODULES_SHARED = (
-    "another installed package, {others}, has modules with the same names ({modules}), so one package overwrites the "
+    "Cogency shares the names of modules ({modules}) with other installed packages ({others}), so they overwrite each "
     "other's files"
 )
 MODULES_APART = "Install Cogency in its own environment: run `uv tool install .` in a clone."
@@ -441,6 +451,7 @@ INIT_KEEP = "{where} is already set up. Keep its settings (y or n)?"
 INIT_PASTED_OTHER = "That is not the right token. It must start with {begins}. Please copy it again."
 INIT_PASTED_NOTHING = "Nothing was pasted. Please copy the token again, or press Ctrl-C to cancel."
 INIT_STOPPED = "Canceled. Nothing was written. Run the same command to start again."
+INIT_STOPPED_LATER = "Canceled. The settings in {file} stay. To change them, run the same command again."
 INIT_NOTHING_SET = (
     "Nothing was written, because the environment does not contain any setting from `cogency settings`, such as "
     "COGENCY_MODEL."
@@ -467,7 +478,7 @@ INIT_ACCESS = (
     'enter IDs, such as channel:C0123,person:U0123 (in Slack, choose "Copy member ID" in a profile; on Discord, turn '
     'on Developer Mode and choose "Copy ID")'
 )
-INIT_OPERATORS = "Your own user ID, to become an operator without limits (press Enter to skip)"
+INIT_OPERATORS = "Your own user ID, to become an operator without rate limits and daily budgets (press Enter to skip)"
 INIT_EVERYBODY = "every member"
 INIT_COST = "Maximum cost for everyone together per day, in US dollars (0 for no limit)"
 INIT_ANYWAY = "Keep this value anyway (y), or try again (n)?"
@@ -477,8 +488,8 @@ INIT_SILENT = (
 INIT_WRITTEN = "\nWrote {names} to {file}. Only you can read that file."
 INIT_TERMINAL = "No platform is set up yet. Run `cogency chat` to talk to the bot in this terminal."
 INIT_SERVED = (
-    "\nPeople can now send the bot a direct message, or mention it in a channel. In Slack, invite it to the channel "
-    "first."
+    "\nOnce the bot is running, people can send it a direct message, or mention it in a channel. In Slack, invite it "
+    "to the channel first."
 )
 MANAGERS = {
     "systemd-user": "systemd, for your user",
@@ -533,8 +544,8 @@ SERVICE_NO_ANSWER = "The command could not be run, or did not finish in time."
 INIT_RUN = "Start the bot now in this terminal (y or n)?"
 INIT_NOT_WRITTEN = "Nothing was written. Fix the problems above and run this command again."
 INIT_SAYS = (
-    "In a terminal, the command asks for the settings and writes them to the file. With --yes, it takes them from the "
-    "environment, tests them, and writes them to the file."
+    "The command asks for the settings, tests them, and writes them to your settings file. With --yes, it takes them "
+    "from the environment instead of asking."
 )
 INIT_NO_TERMINAL = "Nothing was written, because this is not a terminal. Run the command in a terminal, or add --yes."
 DOTENV_UNWRITABLE = "{dotenv} could not be written ({reason}). Check the folder."
@@ -619,7 +630,7 @@ LEARN_SAYS = (
     "running."
 )
 LEARN_PLACE_SAYS = (
-    "a channel (name or ID), a whole workspace or server (ID; find it with `cogency place find`), or a person, for "
+    "a channel (name or ID), a whole workspace or server (as in slack:T0123 or discord:771983), or a person's ID, for "
     "their direct messages"
 )
 REMOVE_MISSING_SAYS = "also remove documents that this command added from these folders and whose files no longer exist"

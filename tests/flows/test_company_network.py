@@ -168,7 +168,7 @@ async def test_doctor_says_what_the_proxy_refuses(tmp_path: Path) -> None:
         code, said, _ = await here.ran("doctor", "--no-model")
         assert code == Exit.FAILED
         assert (
-            f"problem  Proxy: the proxy at {address} does not accept the username and password in HTTPS_PROXY" in said
+            f"problem  Proxy: the proxy at {address} requires a valid username and password in HTTPS_PROXY" in said
         )
         assert "wrong" not in said
         here.write(SSL_CERT_FILE=authority, OPENAI_BASE_URL="https://elsewhere.test")

@@ -165,7 +165,7 @@ def test_what_cannot_be_added_or_removed_says_why(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     named = {"COGENCY_PLUGINS": str(tmp_path / "one")}
     taken = cogency(tmp_path, "plugins", "add", "two", **named)
-    assert (taken.returncode, "has the same name as" in taken.stdout) == (Exit.FAILED, True)
+    assert (taken.returncode, "are both named office" in taken.stdout) == (Exit.FAILED, True)
     again = cogency(tmp_path, "plugins", "add", "one", **named)
     assert (again.returncode, "is already in use as office" in again.stdout) == (Exit.OK, True)
     empty = cogency(tmp_path, "plugins", "add", "empty")

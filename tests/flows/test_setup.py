@@ -253,7 +253,7 @@ async def test_doctor_mends_the_rights_of_files_when_it_is_asked_to_and_says_so_
     assert fixed == {
         "level": "fixed",
         "where": "Settings",
-        "what": ".env is now private to you (mode 600, was 644)",
+        "what": "the permissions of .env are now restricted (mode 600, was 644)",
         "remedy": "",
     }
     assert {frozenset(one) for one in others} == {frozenset(fixed)}, "each finding has the same fields"
@@ -344,6 +344,8 @@ def test_a_webhook_is_set_up_by_questions_and_ctrl_c_before_the_last_one_writes_
                 terminal.until("y or n)?")
                 terminal.type(CTRL_C)
                 assert terminal.ended() == Exit.INTERRUPTED
+                assert "Canceled. The settings in" in terminal.shown
+                assert "Nothing was written" not in terminal.shown
     secret = (folder / "hooks.secrets" / "github").read_text().strip()
     assert len(secret) == 48
     assert secret not in terminal.shown
@@ -394,6 +396,6 @@ async def test_it_is_said_whose_modules_have_the_same_names(tmp_path: Path, comm
         subprocess.run, [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     shown = ran.stdout if command.startswith("doctor") else ran.stderr
-    assert "another installed package, cogency, has modules with the same names (agent)" in shown, (
+    assert "Cogency shares the names of modules (agent) with other installed packages (cogency)" in shown, (
         ran.stdout + ran.stderr
     )

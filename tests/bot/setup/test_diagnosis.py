@@ -164,7 +164,7 @@ def test_mending_closes_what_is_ours_and_touches_nothing_else(world: Path) -> No
     before = modes(world)
     mended = close_files(settings, kept_files(settings, Path(".env")))
     assert {one.level for one in mended} == {Level.FIXED}
-    assert mended[0].what == ".env is now private to you (mode 600, was 644)"
+    assert mended[0].what == "the permissions of .env are now restricted (mode 600, was 644)"
     after = modes(world)
     changed = {name for name, mode in after.items() if mode != before[name]}
     assert changed == {".env", "key", "data/cogency.db", "data/cogency.db-wal", "data/old.backup"}

@@ -231,7 +231,7 @@ async def test_mending_comes_first_and_what_is_mended_is_not_wrong_any_more(tmp_
     dotenv.chmod(0o644)
     fixed, *found = await examine(read(tmp_path), ask_model=False, dotenv=dotenv, fix=True)
     assert (fixed.level, fixed.where) == (Level.FIXED, "Settings")
-    assert fixed.what == f"{dotenv} is now private to you (mode 600, was 644)"
+    assert fixed.what == f"the permissions of {dotenv} are now restricted (mode 600, was 644)"
     assert "chmod" not in finding_lines(found)
 
 
