@@ -15,13 +15,16 @@ VIEWS = {
 REQUEST_ENDS = {
     "unsigned": (
         "Wrong or missing signature or token",
-        "Copy the secret or token again, and check that the sender uses the signature format that you configured.",
+        (
+            "Copy the secret or token again, and check that the sender uses the signature format that you configured. If "
+            "a token has expired or was revoked, create a new one."
+        ),
     ),
     "expired": (
-        "Too old, or an expired or revoked token",
-        "Synchronize the clocks of both machines. Create a new token if the old one expired or was revoked.",
+        "Signed more than five minutes ago, or in the future",
+        "Synchronize the clocks of both machines.",
     ),
-    "forbidden": ("Not allowed", "The token has no permission for this request."),
+    "forbidden": ("Not allowed", "The token or its owner cannot do this, or the request has the wrong host or origin."),
     "invalid": ("Not understood", "The sender uses a format that this endpoint does not accept."),
     "too_large": ("Too large", "Configure the sender to send less data."),
     "too_slow": ("Too slow", "The sender or a proxy did not send the whole request in time."),
@@ -63,8 +66,8 @@ FAILURES = {
     "exhausted": (
         "An answer reached a limit",
         (
-            "It used all model calls that COGENCY_MAX_ITERATIONS allows, repeated the same tool call, or was long work "
-            "that ran too long. A better model may need fewer calls."
+            "It used all model calls that COGENCY_MAX_ITERATIONS allows, repeated the same tool call, ran out of "
+            "budget, or was long work that ran too long. A better model may need fewer calls."
         ),
     ),
     "failed": ("A turn failed because of a bug", "The log has the traceback. Please report it."),
@@ -117,7 +120,7 @@ NOBODY, THIS_ONE = "nobody", "(this one)"
 TURNS_A_MINUTE = "Answers a minute"
 TURNS_SAY = "over the last 5 minutes; {hour:,} in the last hour"
 FIRST_TEXT = "Time to first word"
-FIRST_TEXT_SAYS = "median; {most} for 95% of replies, in the last hour"
+FIRST_TEXT_SAYS = "median; at most {most} for 95% of replies, in the last hour"
 NONE_YET = "no replies in the last hour"
 FAILED_TURNS = "Failed"
 FAILED_SAY = "{share:.0%} of answers in the last hour"
@@ -143,7 +146,7 @@ PAGE_STORE_AWAY = (
 )
 PAGE_LINK_OVER = (
     "This link no longer works",
-    "It was already used, is more than ten minutes old, or was tried too often. Run cogency operator to get a new one.",
+    "It was already used, or is more than ten minutes old. Run cogency operator to get a new one.",
 )
 PAGE_SIGNED_OUT = ("You are signed out", "Use a new link to sign in again.")
 
@@ -177,10 +180,10 @@ MODEL_CALLS, UNPRICED = "Model calls", "{count:,} without a list price"
 TOKENS_IN, CACHED = "Input tokens", "{share:.0%} from vendors' caches"
 TOKENS_OUT, REASONED = "Output tokens", "{count:,} for reasoning"
 CHARTS = ("Spending per day, by model", "Tokens per day, by model")
-CHART_SAYS = "One bar per day from {first} to {last}, split by model: {models}. The table below has the numbers."
+CHART_SAYS = "One bar per day from {first} to {last}, split by model: {models}. The tables below have the numbers."
 
 SLOW_PERIODS = {1: "24 hours", 7: "7 days"}
-TURNS, TURNS_SAYS = "Answers", "without answers that waited for approval"
+TURNS, TURNS_SAYS = "Answers", "without answers that waited for a person"
 HALF, HALF_SAYS = "Median", "from receiving the question to the end of the answer"
 MOST, MOST_SAYS = "95th percentile", "5% took longer"
 SLOWEST, SLOWEST_SAYS = "Slowest", "its steps are below"
@@ -206,14 +209,14 @@ READERS = {"person": "only this person", "group": "members of the channel", "tea
 # What each metric counts, by its name without "cogency_" before it and "_total" behind it.
 METRICS: Final[Mapping[str, str]] = {
     "build_info": "Always 1. The version label shows the running version.",
-    "turns": "Turns that this process claimed and finished, by outcome, such as answered, refused, lost, or put_off.",
+    "turns": "Turns that this process claimed and ended or left, by outcome, such as answered, refused, lost, or put_off.",
     "turns_running": "Turns running in this process.",
     "turn_seconds": "Time from the claim of a turn to its end in this process.",
     "turn_wait_seconds": "Time from a message until a process claims its turn, by the platform's clock.",
     "first_text_seconds": "Time from a message to the first visible text of its answer, by the platform's clock.",
     "reply_writes": (
-        "Requests to create or edit replies. The outcomes limited and queued mean that a write waited for the "
-        "platform's limits."
+        "Requests to find, create, edit, or delete replies. The outcomes limited and queued mean that a write waited for "
+        "the platform's limits."
     ),
     "rate_limited": "Rate-limit responses from platforms (429).",
     "http_requests": "Requests from other programs to COGENCY_HTTP, by endpoint and outcome.",
@@ -258,8 +261,8 @@ VERDICTS = "**Feedback**, {days} days: {good:,} good, {bad:,} bad."
 
 NO_OPERATOR = "Only operators can use this. COGENCY_OPERATORS lists them."
 NO_OPERATOR_PAGE = (
-    "The operators' page is off. To turn it on, set COGENCY_OPERATOR_PAGE for `cogency run`. Then `cogency operator` "
-    "prints a sign-in link."
+    "This process does not serve the operators' page. To turn the page on, set COGENCY_OPERATOR_PAGE for `cogency "
+    "run`. Then `cogency operator` prints a sign-in link."
 )
 NO_OPERATOR_REPORT = "The report is available only in Slack or Discord, while `cogency run` is running."
 OPERATOR_PAGE = (
