@@ -38,8 +38,8 @@ class OperatorSettings:
         None,
         section=Section.ANSWERS,
         description=(
-            "Where to serve /livez and /readyz for a supervisor, as host:port. The responses say whether the bot is alive "
-            "or ready and, if not, why. Default: off."
+            "Where to serve /livez and /readyz for a supervisor, as host:port. The responses say whether the bot is "
+            "alive or ready and, if not, why. Default: off."
         ),
         example="127.0.0.1:8081",
     )

@@ -16,8 +16,8 @@ REQUEST_ENDS = {
     "unsigned": (
         "Wrong or missing signature or token",
         (
-            "Copy the secret or token again, and check that the sender uses the signature format that you configured. If "
-            "a token has expired or was revoked, create a new one."
+            "Copy the secret or token again, and check that the sender uses the signature format that you configured. "
+            "If a token has expired or was revoked, create a new one."
         ),
     ),
     "expired": (
@@ -209,14 +209,14 @@ READERS = {"person": "only this person", "group": "members of the channel", "tea
 # What each metric counts, by its name without "cogency_" before it and "_total" behind it.
 METRICS: Final[Mapping[str, str]] = {
     "build_info": "Always 1. The version label shows the running version.",
-    "turns": "Turns that this process claimed and ended or left, by outcome, such as answered, refused, lost, or put_off.",
+    "turns": "Turns that this process claimed, by outcome, such as answered, refused, lost, or put_off.",
     "turns_running": "Turns running in this process.",
     "turn_seconds": "Time from the claim of a turn to its end in this process.",
     "turn_wait_seconds": "Time from a message until a process claims its turn, by the platform's clock.",
     "first_text_seconds": "Time from a message to the first visible text of its answer, by the platform's clock.",
     "reply_writes": (
-        "Requests to find, create, edit, or delete replies. The outcomes limited and queued mean that a write waited for "
-        "the platform's limits."
+        "Requests to find, create, edit, or delete replies. The outcomes limited and queued mean that a write waited "
+        "for the platform's limits."
     ),
     "rate_limited": "Rate-limit responses from platforms (429).",
     "http_requests": "Requests from other programs to COGENCY_HTTP, by endpoint and outcome.",
