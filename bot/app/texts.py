@@ -13,10 +13,12 @@ ABOUT = ("Version", "Models", "Database")
 # The file of Slack's apps, for operators.
 
 TWO_SLACK_LISTS = (
-    "COGENCY_SLACK_APPS cannot be combined with SLACK_BOT_TOKEN, SLACK_APP_TOKEN, or SLACK_CLIENT_ID. Describe that "
-    "app in the COGENCY_SLACK_APPS file and remove the other settings, or remove COGENCY_SLACK_APPS."
+    "COGENCY_SLACK_APPS cannot be combined with SLACK_BOT_TOKEN, SLACK_APP_TOKEN, or SLACK_CLIENT_ID. Describe the app "
+    "that these settings are for in the COGENCY_SLACK_APPS file and remove the settings, or remove COGENCY_SLACK_APPS."
 )
-SLACK_SERVE_UNKNOWN = "{file} does not describe an app named {name}. Add it there, or correct the name."
+SLACK_SERVE_UNKNOWN = (
+    "{file} does not describe an app named {name}. Add the app there, or correct the name in COGENCY_SLACK_SERVE."
+)
 SLACK_APPS_NO_TOML = "COGENCY_SLACK_APPS: {file} is not valid TOML: {error}. Write a table for each app, as in [acme]."
 SLACK_APPS_EMPTY = "COGENCY_SLACK_APPS: {file} does not describe any apps. Write a table for each app, as in [acme]."
 SLACK_APP_TWICE = "COGENCY_SLACK_APPS: {file}: the apps {names} have the same bot_token. Each app needs its own."
@@ -99,8 +101,8 @@ ERASED_BEFORE = "Nothing is stored about {of}. It was erased on {when:%Y-%m-%d %
 NAME_OF_MANY = "Several channels are called {name}. Use the ID: {ids}."
 NAMES_UNREAD = "{platform} did not return the channel names: {reason}"
 FOUND_LINE = "{id}  {name}  {messages}, last {last}"
-OPERATOR_NAME = "{name!r} is not a valid operator name. Use up to 64 letters, digits and . _ @ + -"
-NOTHING_ASKED = "There is no request {number}. `cogency audit` lists all requests, with their numbers after #."
+OPERATOR_NAME = "{name!r} is not a valid operator name. Use up to 64 letters, digits, and the characters . _ @ + -"
+NOTHING_ASKED = "There is no request {number}. `cogency audit` shows requests with their numbers after #."
 ASKED_BEFORE = "Request {number} is already confirmed."
 ASKED_LONG_AGO = "This request is from {when:%Y-%m-%d %H:%M} UTC, more than 24 hours ago. Make a new one."
 ASKED_BY_YOU = (

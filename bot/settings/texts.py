@@ -2,7 +2,7 @@
 
 DOTENV_UNREADABLE = "{dotenv} could not be read. Make it a UTF-8 text file that you have permission to read."
 DOTENV_LINE = "{dotenv}, line {line}: write NAME=value, or # before a comment."
-GOES_ELSEWHERE = "{name} is set to {address}. Questions go there{too}."
+GOES_ELSEWHERE = "{name} is set to {address}. Messages go there{too}."
 GOES_THROUGH = (
     "{name} in .env is set to {value}. The bot's {scheme} connections to other machines go through this proxy, except "
     "to the hosts in NO_PROXY."
@@ -52,11 +52,16 @@ CERTIFICATES_NONE = (
 CERTIFICATES_UNKNOWN_HOME = "is in the home folder of a user who does not exist. Write the full path"
 
 EXAMPLE_HEAD = (
-    "# Copy this file to ~/.config/cogency/.env (on Linux) and uncomment the lines that you need. No setting is "
-    "required.\n# If the current folder has a .env file, Cogency reads that file instead. With --config FILE, it reads "
-    "only FILE.\n# Environment variables override the file. Make sure that only you can read and write it: chmod 600 "
-    ".env\n# To read a secret (an API key, a token, or the database's address) from a file, such as one that Docker, "
-    "Kubernetes,\n# or systemd provides, add _FILE to its name: OPENAI_API_KEY_FILE=/run/secrets/openai. With "
-    "OPENAI_API_KEY=keyring,\n# Cogency reads it from the system keychain. Before that, install the `keychain` extra "
-    "and run `keyring set cogency\n# OPENAI_API_KEY`.\n"
+    "# Copy this file to ~/.config/cogency/.env (on Linux) and uncomment the lines that you need. No setting "
+    "is required.\n"
+    "# If the current folder has a .env file that sets any of these, Cogency reads that file instead. With\n"
+    "# --config FILE, it reads FILE. Environment variables override the file. Make sure that only you can "
+    "read and write\n"
+    "# the file: chmod 600 .env\n"
+    "# To read a secret (an API key, a token, or the database's address) from a file, such as one that "
+    "Docker, Kubernetes,\n"
+    "# or systemd provides, add _FILE to the setting's name: OPENAI_API_KEY_FILE=/run/secrets/openai. To keep\n"
+    "# a secret in the system keychain, install the `keychain` extra, run `keyring set cogency "
+    "OPENAI_API_KEY`, and set\n"
+    "# OPENAI_API_KEY=keyring.\n"
 )

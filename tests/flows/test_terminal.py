@@ -242,7 +242,7 @@ def test_a_start_says_where_questions_and_keys_go_if_not_to_the_vendor(tmp_path:
     moved = {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_API_KEY": "sk-1234567890"}
     ran = cogency(tmp_path, "chat", typed="hello\n", COGENCY_MODEL="rehearsal", **moved)
     assert ran.stderr.splitlines()[0] == (
-        "cogency: OPENAI_BASE_URL is set to http://127.0.0.1:1/v1. Questions go there, and so does OPENAI_API_KEY."
+        "cogency: OPENAI_BASE_URL is set to http://127.0.0.1:1/v1. Messages go there, and so does OPENAI_API_KEY."
     )
 
 

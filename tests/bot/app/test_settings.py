@@ -309,23 +309,23 @@ BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
         ),
         (
             {"OLLAMA_BASE_URL": "http://gpu.example"},
-            ["OLLAMA_BASE_URL is set to http://gpu.example. Questions go there."],
+            ["OLLAMA_BASE_URL is set to http://gpu.example. Messages go there."],
         ),
         (
             {"LLAMACPP_BASE_URL": "http://gpu.example:8081"},
-            ["LLAMACPP_BASE_URL is set to http://gpu.example:8081. Questions go there."],
+            ["LLAMACPP_BASE_URL is set to http://gpu.example:8081. Messages go there."],
         ),
         (
             {"OPENAI_BASE_URL": "http://localhost:8/v1", "OPENAI_API_KEY": HIDDEN},
-            ["OPENAI_BASE_URL is set to http://localhost:8/v1. Questions go there, and so does OPENAI_API_KEY."],
+            ["OPENAI_BASE_URL is set to http://localhost:8/v1. Messages go there, and so does OPENAI_API_KEY."],
         ),
         (
             {"DISCORD_API_BASE_URL": "http://a.example", "DISCORD_TOKEN": HIDDEN},
-            ["DISCORD_API_BASE_URL is set to http://a.example. Questions go there, and so does DISCORD_TOKEN."],
+            ["DISCORD_API_BASE_URL is set to http://a.example. Messages go there, and so does DISCORD_TOKEN."],
         ),
         (
             {"SLACK_API_BASE_URL": "http://a.io", "SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"},
-            ["SLACK_API_BASE_URL is set to http://a.io. Questions go there, and so do " + BOTH],
+            ["SLACK_API_BASE_URL is set to http://a.io. Messages go there, and so do " + BOTH],
         ),
     ],
 )

@@ -156,7 +156,7 @@ def test_a_key_of_the_environment_goes_to_the_vendors_own_addresses_only(tmp_pat
     with pytest.raises(SettingsError, match=r"AZURE_OPENAI_ENDPOINT is set in .*, but AZURE_OPENAI_API_KEY in the"):
         load_settings({"AZURE_OPENAI_API_KEY": "key-1"}, other)
     assert moved_addresses(load_settings({"AZURE_OPENAI_ENDPOINT": "https://gateway.example"})) == [
-        "AZURE_OPENAI_ENDPOINT is set to https://gateway.example. Questions go there."
+        "AZURE_OPENAI_ENDPOINT is set to https://gateway.example. Messages go there."
     ]
 
 
