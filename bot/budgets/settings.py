@@ -74,7 +74,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         2_000_000,
         section=Section.ACCESS,
-        description="Maximum number of tokens for one person's questions per day (UTC).",
+        description="Maximum number of tokens that one person can use per day (UTC).",
     )
     """About a hundred questions that each fill the context."""
     person_dollars: Money | None = setting(
@@ -82,7 +82,7 @@ class BudgetSettings:
         dollars,
         FIVE_DOLLARS,
         section=Section.ACCESS,
-        description="Maximum cost of one person's questions per day, in US dollars at list prices.",
+        description="Maximum cost for one person per day (UTC), in US dollars at list prices.",
         write=in_dollars,
     )
     """What those cost with a vendor's middle model, most of the input read from its cache."""
@@ -187,7 +187,7 @@ class BudgetSettings:
         channel_of_setting,
         "",
         section=Section.ACCESS,
-        description="The channel where the bot posts when a budget is nearly or completely used up.",
+        description="The channel where the bot posts when a budget is nearly used up, or needs an extension.",
         example="slack:T0123:C0123",
     )
     run_tokens: int | None = setting(
@@ -195,7 +195,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         None,
         section=Section.ACCESS,
-        description="Before one answer or long work uses more than this many tokens, the bot asks the person.",
+        description="Before one answer or long work uses more than this many tokens, the bot asks whether to continue.",
         example="0",
     )
     run_dollars: Money | None = setting(
@@ -203,7 +203,9 @@ class BudgetSettings:
         dollars,
         TWO_DOLLARS,
         section=Section.ACCESS,
-        description="Before one answer or long work costs more than this many US dollars, the bot asks the person.",
+        description=(
+            "Before one answer or long work costs more than this many US dollars, the bot asks whether to continue."
+        ),
         write=in_dollars,
     )
     """Many times a usual answer; only long work reaches it."""

@@ -3,7 +3,7 @@
 from agent.admission_terms import Whose
 from agent.spending import PRICES_AS_OF
 
-BUDGET_USED = "{who} used today's budget of {limit}. It resets at {moment}."
+BUDGET_USED = "{who} used up today's budget of {limit}. It resets at {moment}."
 WHO_USED = {
     Whose.PERSON: "You have",
     Whose.CHANNEL: "This channel has",
@@ -36,7 +36,8 @@ RUN_ASKED = (
     "what I know."
 )
 CODE_USED = (
-    "The person who asked has used today's budget of {limit} for Python code. It resets at midnight UTC; see `/usage`."
+    "The person who asked has used up today's budget of {limit} for Python code. It resets at midnight UTC; see "
+    "`/usage`."
 )
 CODE_TIME = "**Python code**: {today} today ({limit}), {month} this month"
 CODE_TODAY = "Python code: {used} used of {limit}, {left} left."
@@ -54,7 +55,8 @@ OTHER_BUDGETS = (
 NO_SUCH_LIMIT = "This limit is not set. To set it, use {setting}."
 APPS_SETTING = "{setting} (or {key} for the app in the COGENCY_SLACK_APPS file)"
 ONLY_RAISED = (
-    "The default budget is {usually}. With this command, you can only raise it. To change the default, use {setting}."
+    "The budget must be higher than the default of {usually}. To return to the default, use `reset`. To change the "
+    "default, use {setting}."
 )
 
 
@@ -87,11 +89,11 @@ OF_PERSON = "{name}'s budget"
 YOUR_BUDGET = "Your budget"
 CHANNEL_OF = "The budget of the channel where {name} asked"
 NEAR = "{whose} for today is {percent}% used: {spent} so far. It resets at {moment}."
-NEAR_NEXT = "When it is used up, answers wait until someone extends it for today."
-NEAR_ENDS = "When it is used up, I stop answering until then."
+NEAR_NEXT = "When it is used up, answers wait for someone to extend it for today."
+NEAR_ENDS = "When it is used up, I stop answering until it resets."
 LIMIT_REACHED = "{whose} for today does not cover the next step of an answer. I asked {who} to extend it by {percent}%."
 REQUEST = (
-    "{whose} for today does not cover the next step of an answer: {spent} used. Answers wait until someone extends it."
+    "{whose} for today does not cover the next step of an answer: {spent} used. Answers wait for someone to extend it."
 )
 REQUEST_EXTENDS = (
     "If you extend it, it is {percent}% higher until {moment}. This is possible once a day. If you decline, the "
@@ -124,7 +126,7 @@ NOT_AN_APPROVER = "Only {who} can extend this budget."
 NOT_YOUR_OWN = "You cannot extend your own budget."
 APPROVERS_UNKNOWN = "I could not check whether you can extend this budget. Please try again."
 WHO_EXTENDS = {"": "operators", "others": "the people chosen by the operator"}
-WAITS_FOR_EXTENSION = "This answer waits until someone extends the budget. Only {who} can do that."
+WAITS_FOR_EXTENSION = "This answer waits for someone to extend the budget. Only {who} can do that."
 RUN_WAITS = (
     "The next step of this answer would probably exceed the limit of {limit} for one answer, so it waits for your "
     "decision. If you continue it, I will ask again after it has used that much more."

@@ -30,6 +30,8 @@ from bot.python.code_argument import code_of
 
 PYTHON: Final = "python"
 NUMBERS: Final = "numbers"  # Before the number of a reply: its charts' tables
+_NONE: Final = {PYTHON: texts.NO_CODE, CHART: texts.NO_NUMBERS}
+_NONE_HERE: Final = {PYTHON: texts.NO_CODE_HERE, CHART: texts.NO_NUMBERS_HERE}
 SHOWN_CHARS: Final = 2_500  # Of code in a panel: Slack's sections hold 3,000
 
 
@@ -48,12 +50,12 @@ class CodeService:
         else:
             reply = await self.replies.newest_with([tool], asker.person.id, asker.channel)
         if reply is None or not may_see(asker, reply):
-            raise Refused(texts.NO_CODE if words else texts.NO_CODE_HERE)
+            raise Refused(_NONE[tool] if words else _NONE_HERE[tool])
         if reply.drawn_from != WIDE and reply.person != asker.person.id:
             raise Refused(texts.CODE_OF_ASKER)
         calls = await self.replies.calls(reply.turn, [tool])
         if not calls:
-            raise Refused(texts.NO_CODE)
+            raise Refused(_NONE[tool])
         return calls
 
 

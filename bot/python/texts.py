@@ -1,8 +1,8 @@
 """What the tool `python` says: to the model that called it, and through it to people."""
 
 WARMING_UP = (
-    "Python is still starting, because its first start on this machine takes a few minutes. Everything else works. Ask "
-    "again in a moment"
+    "Python is still starting. The first start on a machine takes a few minutes. Everything else works. Ask again in a "
+    "moment"
 )
 CANNOT_COMPILE = (
     "Python cannot run on this machine, because its sandbox did not start. The operator can find the reason with "
@@ -29,10 +29,11 @@ CODE_OF_ASKER = (
     "Only the person who asked can see how this answer was computed, because the bot used content that not all readers "
     "of this answer can read."
 )
-NO_CODE_HERE = "I did not compute any of your answers here with code, or the code is no longer stored."
+NO_CODE_HERE = "None of my answers to you here was computed with code, or the code is no longer stored."
 WHICH_REPLY = "Write `/code` to see the code behind my last computed answer here, or press *Show code* below an answer."
 CODE_IN_FILE = "The code is in the file."
 NO_NUMBERS = "There are no numbers for that answer, or they are no longer stored."
+NO_NUMBERS_HERE = "None of my answers to you here has a chart, or its numbers are no longer stored."
 NUMBERS_IN_FILE = "The tables are long, so they are in the file."
 
 # Charts in words

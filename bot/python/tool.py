@@ -115,8 +115,7 @@ def result_text(
         case None:
             pass
     if output := ended.output.strip("\n"):
-        is_cut = ended.is_cut or len(output) > MAX_OUTPUT_CHARS
-        lines += [texts.PRINTED, _middle_cut(output), *([texts.CUT] if is_cut else [])]
+        lines += [texts.PRINTED, _middle_cut(output), *([texts.CUT] if ended.is_cut else [])]
     if error := shorten_error(ended.error).strip("\n"):
         lines += [texts.ERRORS, error]
     if not (lines or results.files or results.left_out):

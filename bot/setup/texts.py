@@ -244,8 +244,8 @@ CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists the actions that need a second opera
 CHAT_HELP = "Type /help in the chat to see its commands."
 PLAY_SAYS = (
     "The page shows two people side by side, with a public channel, a private channel, and direct messages. The bot "
-    "uses the configured model or, without one, the offline rehearsal model. Only this machine can reach the page. "
-    "Press Ctrl-C to stop."
+    "uses your model or, without one, the offline rehearsal model. Only this machine can reach the page. Press Ctrl-C "
+    "to stop."
 )
 PLAY_AT = (
     "Open this page. Its address works like a password, so do not share it:\n\n    {address}\n\nPress Ctrl-C to stop."

@@ -318,6 +318,6 @@ async def test_the_people_of_one_workspace_use_up_no_budget_of_the_other_in_a_sh
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, FakeClock(START))
     spent = ModelCall("openai:m", Usage(output=1_000))
     await store.spending.charge(f"{TWO}:U1", "answering", [spent], START, CHANNEL)
-    assert "This channel has used today's budget" in str(await allowances.budget_left(in_(TWO, "again", "2")))
+    assert "This channel has used up today's budget" in str(await allowances.budget_left(in_(TWO, "again", "2")))
     assert await allowances.budget_left(in_(ONE, "again", "1")) is None
     assert await allowances.budget_left(replace(in_(TWO, "again", "3"), channel="C0OTHER")) is None

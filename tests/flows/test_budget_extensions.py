@@ -27,7 +27,7 @@ ROUND: Final = Usage(output=450)
 PERSON: Final = Budgets(person=Budget(tokens=1_000))
 LOOK: Final = 'I look.\n<execute>[{"name": "look", "args": {"text": "boats"}}]</execute>'
 FOUND: Final = "Two boats."
-ASKED: Final = "Answers wait until someone extends it."
+ASKED: Final = "Answers wait for someone to extend it."
 
 
 def looks(messages: Sequence[Message]) -> str:
@@ -162,7 +162,7 @@ async def test_a_declined_extension_ends_the_answer_which_says_what_it_found(ope
         assert FOUND in here.texts()[-1]
         assert len(here.model.requests) == 3, "the last call is the one that may exceed the budget"
         await here.world.ask("and now?")
-        await here.world.until(lambda: here.says("used today's budget"))
+        await here.world.until(lambda: here.says("used up today's budget"))
         assert len(here.model.requests) == 3
 
 

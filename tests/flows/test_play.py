@@ -160,7 +160,7 @@ async def test_a_person_extends_the_budget_of_another_whose_answer_waits_for_it(
         await ben.say("general", "@Cogency what can you do?")
         await ben.shown("rehearsal")
         await ben.say("general", "@Cogency what can you do?")
-        await ben.shown("used today's budget")
+        await ben.shown("used up today's budget")
         asked = await ann.first(lambda one: one["panel"] and "Ben's budget for today does not cover" in one["html"])
         assert asked["channel"] == "dm-ann"
         assert not ben.with_words("Ben's budget")

@@ -223,7 +223,7 @@ async def test_a_workspace_whose_budget_is_used_up_reads_so_and_the_other_one_is
         world.clock.ahead_s += SUMS_FRESH_S + 1
         await world.slack.say("U0ANNFAKE", "C0GENERALFAKE", mention(ONE, "and my kayak?"))
         await world.until(lambda: world.one.ephemerals)
-        assert "This workspace has used today's budget of 1 token. It resets at" in world.one.ephemerals[0].text
+        assert "This workspace has used up today's budget of 1 token. It resets at" in world.one.ephemerals[0].text
         await world.slack.say("U0ANNTWO", "C0GENERALTWO", mention(world.two.who, "and my kayak?"))
         await world.done(3)
         assert (world.answered(world.one), world.answered(world.two)) == (["Done."], ["Done.", "Done."])

@@ -40,13 +40,13 @@ def test_a_budget_is_spent_once_it_is_reached() -> None:
     budget = Budget(tokens=1_000, money=Money(5 * NANO))
     assert over_budget(spent(999, 4.99), budget, Whose.PERSON, NOON) is None
     assert over_budget(spent(1_000), budget, Whose.PERSON, NOON, "Europe/Madrid") == (
-        "You have used today's budget of 1,000 tokens. It resets at 01:00 (Europe/Madrid)."
+        "You have used up today's budget of 1,000 tokens. It resets at 01:00 (Europe/Madrid)."
     )
     assert over_budget(spent(dollars=5.0), budget, Whose.CHANNEL, NOON, "America/New_York") == (
-        "This channel has used today's budget of $5.00. It resets at 19:00 (America/New_York)."
+        "This channel has used up today's budget of $5.00. It resets at 19:00 (America/New_York)."
     )
     assert over_budget(spent(1_000), budget, Whose.EVERYONE, NOON, "no/where") == (
-        "Everyone together has used today's budget of 1,000 tokens. It resets at 00:00 (UTC)."
+        "Everyone together has used up today's budget of 1,000 tokens. It resets at 00:00 (UTC)."
     )
 
 

@@ -88,7 +88,7 @@ async def test_a_door_cannot_wait_and_is_refused_with_the_sentence(kind: TurnKin
     assert not due.at_once, "in its last call it answers with what it knows"
     await office.spend(300)
     refused = await office.gate.budget_refusal(question)
-    assert str(refused).startswith("You have used today's budget of 1,000 tokens.")
+    assert str(refused).startswith("You have used up today's budget of 1,000 tokens.")
     due = await office.held(question=question)
     assert due == EndDue(str(refused), at_once=True)
     assert await office.gate.budget_refusal(said("one")) is None, "a person's question waits"

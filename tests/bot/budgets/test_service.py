@@ -86,11 +86,11 @@ async def test_raising_after_lifting_gives_the_raised_budget() -> None:
 async def test_a_refused_change_names_the_setting_for_it() -> None:
     office = Office()
     assert await office.ask(f"person:{ANN} 10 tokens") == (
-        "The default budget is 1,000 tokens. With this command, you can only raise it. To change the default, use "
-        "COGENCY_PERSON_TOKENS_PER_DAY."
+        "The budget must be higher than the default of 1,000 tokens. To return to the default, use `reset`. To change "
+        "the default, use COGENCY_PERSON_TOKENS_PER_DAY."
     )
     assert (
-        "$5.00. With this command, you can only raise it. To change the default, use COGENCY_PERSON_DOLLARS_PER_DAY"
+        "$5.00. To return to the default, use `reset`. To change the default, use COGENCY_PERSON_DOLLARS_PER_DAY"
         in await office.ask(f"person:{ANN} $1")
     )
     assert await office.ask("everyone $20") == "This limit is not set. To set it, use COGENCY_EVERYONE_DOLLARS_PER_DAY."
@@ -110,8 +110,8 @@ async def test_a_workspace_has_the_default_budget_or_its_apps_and_an_operator_ra
     assert "0 tokens (of 300 tokens), $0 (of $1.00)" in await office.ask("workspace:T2")
     assert "(of 500 tokens)" in await office.ask("workspace:slack:T2 500 tokens")
     assert await office.ask("workspace:T2 100 tokens") == (
-        "The default budget is 300 tokens. With this command, you can only raise it. To change the default, use "
-        "COGENCY_WORKSPACE_TOKENS_PER_DAY (or tokens_per_day for the app in the COGENCY_SLACK_APPS file)."
+        "The budget must be higher than the default of 300 tokens. To return to the default, use `reset`. To change "
+        "the default, use COGENCY_WORKSPACE_TOKENS_PER_DAY (or tokens_per_day for the app in the COGENCY_SLACK_APPS file)."
     )
     assert "(of 300 tokens)" in await office.ask("workspace:T2 reset")
     assert "0 tokens (no limit)" in await office.ask("workspace", "terminal:you"), "what has none has no budget"

@@ -1,5 +1,6 @@
 """`/code`: whose replies it shows, and how long code is shown."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -85,8 +86,17 @@ def test_the_numbers_of_charts_are_tables() -> None:
     assert "**Costs**" in panel.text
 
 
-@pytest.mark.parametrize("words", ["", "7", "numbers", "numbers 7", "x"])
-async def test_where_there_is_none_it_says_so(words: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("", texts.NO_CODE_HERE),
+        ("7", texts.NO_CODE),
+        ("numbers", texts.NO_NUMBERS_HERE),
+        ("numbers 7", texts.NO_NUMBERS),
+        ("x", texts.WHICH_REPLY),
+    ],
+)
+async def test_where_there_is_none_it_says_so(words: str, sentence: str) -> None:
     service = CodeService(store_in_memory().replies)
-    with pytest.raises(Refused):
+    with pytest.raises(Refused, match=f"^{re.escape(sentence)}$"):
         await COMMAND.bound(service).run(CommandCall(words=words, caller=FakeCaller()))

@@ -282,7 +282,8 @@ def test_of_a_long_output_the_model_reads_both_ends() -> None:
     assert len(shown) < MAX_OUTPUT_CHARS + 200
     assert "first x" in shown
     assert "x last" in shown
-    assert shown.endswith(texts.CUT)
+    assert shown.endswith("x last"), "the end is there"
+    assert told(RunEnded(output="first", is_cut=True)).endswith(texts.CUT)
 
 
 def test_the_tool_only_reads_and_takes_code_alone() -> None:

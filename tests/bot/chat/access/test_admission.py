@@ -131,8 +131,8 @@ async def test_a_full_backlog_is_reported_at_once() -> None:
 @pytest.mark.parametrize(
     ("budgets", "sentence"),
     [
-        (Budgets(person=Budget(tokens=1_000)), "You have used today's budget of 1,000 tokens."),
-        (Budgets(person=Budget(money=Money(NANO // 200))), "You have used today's budget of $0.0050."),
+        (Budgets(person=Budget(tokens=1_000)), "You have used up today's budget of 1,000 tokens."),
+        (Budgets(person=Budget(money=Money(NANO // 200))), "You have used up today's budget of $0.0050."),
         (Budgets(channel=Budget(tokens=1_000)), "This channel has used"),
         (Budgets(everyone=Budget(tokens=1_000)), "Everyone together has used"),
     ],
@@ -159,7 +159,7 @@ async def test_a_workspace_without_budget_does_not_close_others() -> None:
         await gateway.spend(asked, 1_000)
     await gateway.wait(timedelta(seconds=10))
     assert str(await gateway.refused(said("?", person="slack:T1:U2"))).startswith(
-        "This workspace has used today's budget of 1,000 tokens. It resets at "
+        "This workspace has used up today's budget of 1,000 tokens. It resets at "
     )
     await gateway.take(said("?", person="slack:T2:U2"))
     await gateway.take(said("?", person="discord:1"))
