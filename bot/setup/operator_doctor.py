@@ -226,7 +226,7 @@ async def _web(settings: Settings) -> list[Finding]:
     try:
         tools = web_tools(settings.web, settings.tools.timeout_s, CLOCK)
     except SettingsError as error:
-        return [finding(Level.PROBLEM, what="the bot cannot read web pages", remedy=str(error))]
+        return [finding(Level.PROBLEM, what="the web tools cannot be used", remedy=str(error))]
     networks = str(settings.web.networks) if tools and settings.web.reads_pages else ""
     return [
         *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if settings.web.reads_pages else []),
@@ -261,7 +261,7 @@ async def _python() -> list[Finding]:
             ended = await sandbox.run("print(1)", (), "")
             seconds = CLOCK.monotonic() - started
     except SettingsError as error:
-        return [finding(Level.PROBLEM, what="code cannot be run", remedy=str(error))]
+        return [finding(Level.PROBLEM, what="the bot cannot run Python code", remedy=str(error))]
     except EngineUnavailable:
         return [finding(Level.WARNING, what="the sandbox did not start", remedy=setup_texts.SANDBOX_REMEDY)]
     if ended.failed:
@@ -601,7 +601,7 @@ def _platforms(settings: Settings) -> dict[str, CheckFunction]:
         slack, discord = slack_apps(settings), discord_options(settings)
         distribution = slack_distribution(settings)
     except SettingsError as error:
-        not_set = Finding(Level.PROBLEM, "Settings", "a platform's settings are incomplete", str(error))
+        not_set = Finding(Level.PROBLEM, "Settings", "a platform's settings cannot be used", str(error))
         return {"Settings": partial(_return, not_set)}
     checks_found: dict[str, CheckFunction] = {}
     if slack:

@@ -474,9 +474,9 @@ INIT_DATA_WHICH = (
     "Enter a file path, such as ~/cogency.db, or a postgresql:// URL. Press Enter to accept the location in brackets."
 )
 INIT_ACCESS = (
-    "\n5. Access: by default every member can use the bot, within limits that stop runaway costs. To restrict it, "
+    "\n5. Access: by default, every member can use the bot, within limits that stop runaway costs. To restrict it, "
     'enter IDs, such as channel:C0123,person:U0123 (in Slack, choose "Copy member ID" in a profile; on Discord, turn '
-    'on Developer Mode and choose "Copy ID")'
+    'on Developer Mode and choose "Copy User ID" or "Copy Channel ID")'
 )
 INIT_OPERATORS = "Your own user ID, to become an operator without rate limits and daily budgets (press Enter to skip)"
 INIT_EVERYBODY = "every member"
@@ -603,7 +603,7 @@ SAY_YES = (
     "Nothing was erased, because the command could not ask for confirmation outside a terminal. Add --yes to skip the "
     "question."
 )
-EXPORTED_TO = "Wrote everything stored about {of} to {file}. Audit entry: #{number}."
+EXPORTED_TO = "Wrote the stored data of {of} to {file}. Audit entry: #{number}."
 DISTRIBUTED = "workspaces can install the app at {address}/slack/install"
 DISTRIBUTED_TO_NOBODY = "no workspace can install the app at {address}/slack/install"
 NAME_INSTALLERS = "List the workspaces in COGENCY_SLACK_INSTALLERS, or set it to * to allow all."
@@ -626,8 +626,8 @@ NO_CALLS = "No tools were called in that period."
 OPERATOR_NAME_SAYS = "your name in the audit (default: your account name on this machine; the audit records both)"
 LEARN_SAYS = (
     "When files change, run the command again. It skips unchanged files and replaces the documents of changed files. "
-    "It ignores hidden files, and links that lead out of the folder. You can run this command while the bot is "
-    "running."
+    "In folders, it ignores, for example, hidden and empty files, pictures, and links that lead out of the folder. You "
+    "can run this command while the bot is running."
 )
 LEARN_PLACE_SAYS = (
     "a channel (name or ID), a whole workspace or server (as in slack:T0123 or discord:771983), or a person's ID, for "

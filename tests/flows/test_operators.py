@@ -93,7 +93,7 @@ def test_two_operators_export_and_erase_at_a_shell(tmp_path: Path) -> None:
     assert (alone.returncode, "ann made this request" in alone.stderr) == (Exit.FAILED, True)
     assert not (tmp_path / "out.json").exists()
     given = cogency(tmp_path, "person", "confirm", "2", "out.json", "--operator", "ben", **both)
-    assert given.stdout == f"Wrote everything stored about {ANNA} to out.json. Audit entry: #3.\n"
+    assert given.stdout == f"Wrote the stored data of {ANNA} to out.json. Audit entry: #3.\n"
     assert (tmp_path / "out.json").stat().st_mode & 0o777 == 0o600
     told = json.loads((tmp_path / "out.json").read_text())
     assert [fact["text"] for fact in told["facts"]] == ["my boat is blue"]
