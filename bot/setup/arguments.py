@@ -510,7 +510,7 @@ def _add_people(commands: _Commands, kind: str) -> None:
     export = commands.add(Subcommand.EXPORT, f"export the data of a {kind} to a file", setup_texts.WORKS_BESIDE)
     erase = commands.add(Subcommand.ERASE, f"erase the data of a {kind} and print a receipt", setup_texts.WORKS_BESIDE)
     confirm = commands.add(Subcommand.CONFIRM, "confirm another operator's request", setup_texts.CONFIRM_SAYS)
-    find.add_argument("words", nargs="?", default="", metavar="NAME", help="part of the name or ID (up to 20 are listed)")
+    find.add_argument("words", nargs="?", default="", metavar="NAME", help="part of the name or ID (lists up to 20)")
     find.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
     for command in (export, erase):
         command.add_argument("of", metavar="ID", help=f"the ID from `cogency {kind} find`")
