@@ -66,7 +66,8 @@ class BudgetSettings:
         FooterStyle.OFF,
         section=Section.ANSWERS,
         description=(
-            "The small print below each reply: off, model (which model answered), or cost (also tokens and price)."
+            "The small print below each reply: off (shown only if a fallback model answered), model (which model "
+            "answered), or cost (also tokens and price)."
         ),
     )
     person_tokens: int | None = setting(

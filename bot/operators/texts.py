@@ -203,7 +203,7 @@ IN_DIRECT = "direct messages"
 DOCUMENTS, DOCUMENTS_SAY = "Documents", "added to a place by people"
 PASSAGES, PASSAGES_SAY = "Passages", "that a search can find"
 OWN_DOCUMENT = "(a person's own)"
-READERS = {"person": "only this person", "group": "members of the channel", "team": "the whole team"}
+READERS = {"person": "only this person", "group": "members of the channel", "team": "full members of the team"}
 
 
 # What each metric counts, by its name without "cogency_" before it and "_total" behind it.

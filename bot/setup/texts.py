@@ -485,7 +485,7 @@ INIT_ANYWAY = "Keep this value anyway (y), or try again (n)?"
 INIT_SILENT = (
     "The service did not respond, so your entry was not tested. Try again (y), or continue without the test (n)?"
 )
-INIT_WRITTEN = "\nWrote {names} to {file}. Only you can read that file."
+INIT_WRITTEN = "\nWrote {names} to {file}. The file is private to you."
 INIT_TERMINAL = "No platform is set up yet. Run `cogency chat` to talk to the bot in this terminal."
 INIT_SERVED = (
     "\nOnce the bot is running, people can send it a direct message, or mention it in a channel. In Slack, invite it "
