@@ -167,9 +167,7 @@ async def test_doctor_says_what_the_proxy_refuses(tmp_path: Path) -> None:
         here.write(SSL_CERT_FILE=authority, HTTPS_PROXY=f"http://ann:wrong@{address}")
         code, said, _ = await here.ran("doctor", "--no-model")
         assert code == Exit.FAILED
-        assert (
-            f"problem  Proxy: the proxy at {address} requires a valid username and password in HTTPS_PROXY" in said
-        )
+        assert f"problem  Proxy: the proxy at {address} requires a valid username and password in HTTPS_PROXY" in said
         assert "wrong" not in said
         here.write(SSL_CERT_FILE=authority, OPENAI_BASE_URL="https://elsewhere.test")
         _, said, _ = await here.ran("doctor", "--no-model")

@@ -373,7 +373,7 @@ def test_whose_modules_have_the_same_names_is_seen_in_its_lists_of_files(
 ) -> None:
     other = another_package(tmp_path)
     (other / file).write_text(listed)
-    assert shared_modules([str(tmp_path)]).startswith("another installed package, cogency, has modules") is told
+    assert shared_modules([str(tmp_path)]).startswith("Cogency shares the names of modules (agent)") is told
 
 
 def test_a_folder_of_modules_that_cannot_be_looked_at_is_left_out() -> None:

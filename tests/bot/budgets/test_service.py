@@ -111,7 +111,8 @@ async def test_a_workspace_has_the_default_budget_or_its_apps_and_an_operator_ra
     assert "(of 500 tokens)" in await office.ask("workspace:slack:T2 500 tokens")
     assert await office.ask("workspace:T2 100 tokens") == (
         "The budget must be higher than the default of 300 tokens. To return to the default, use `reset`. To change "
-        "the default, use COGENCY_WORKSPACE_TOKENS_PER_DAY (or tokens_per_day for the app in the COGENCY_SLACK_APPS file)."
+        "the default, use COGENCY_WORKSPACE_TOKENS_PER_DAY (or tokens_per_day for the app in the COGENCY_SLACK_APPS "
+        "file)."
     )
     assert "(of 300 tokens)" in await office.ask("workspace:T2 reset")
     assert "0 tokens (no limit)" in await office.ask("workspace", "terminal:you"), "what has none has no budget"

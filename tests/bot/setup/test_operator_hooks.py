@@ -172,7 +172,7 @@ def test_a_secret_elsewhere_is_not_changed(tmp_path: Path) -> None:
     settings = replace(settings_of(tmp_path), webhook_variables={"HERS": "0123456789abcdef"})
     entry = f'[it]\npreset = "github"\nsecret_env = "HERS"\nchannel = "{CHANNEL}"\n'
     (tmp_path / "hooks.toml").write_text(entry)
-    with pytest.raises(Refused, match="put the new one before it"):
+    with pytest.raises(Refused, match="put the new one first"):
         hook_rotate(settings, "it", None, counted(), finish=False)
 
 
