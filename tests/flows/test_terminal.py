@@ -584,8 +584,7 @@ def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     described = " ".join(cogency(tmp_path, "--help").stdout.split())
     assert "check-model" in described
     assert (
-        "If that file does not exist or sets none of these settings, it is .env in your configuration folder"
-        in described
+        "if that file does not exist or sets none of Cogency's settings, .env in your configuration folder" in described
     )
     assert "--config FILE" in described
     assert "Chat in the terminal, or through pipes. Type /help" in cogency(tmp_path, "chat", "--help").stdout
