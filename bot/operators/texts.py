@@ -183,7 +183,7 @@ CHARTS = ("Spending per day, by model", "Tokens per day, by model")
 CHART_SAYS = "One bar per day from {first} to {last}, split by model: {models}. The tables below have the numbers."
 
 SLOW_PERIODS = {1: "24 hours", 7: "7 days"}
-TURNS, TURNS_SAYS = "Answers", "without answers that waited for approval or a reply"
+TURNS, TURNS_SAYS = "Answers", "without answers that waited for approval"
 HALF, HALF_SAYS = "Median", "from receiving the question to the end of the answer"
 MOST, MOST_SAYS = "95th percentile", "5% took longer"
 SLOWEST, SLOWEST_SAYS = "Slowest", "its steps are below"
