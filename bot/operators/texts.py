@@ -146,7 +146,7 @@ PAGE_STORE_AWAY = (
 )
 PAGE_LINK_OVER = (
     "This link no longer works",
-    "It was already used, or is more than ten minutes old. Run cogency operator to get a new one.",
+    "A link works once, for ten minutes. Run cogency operator to get a new one.",
 )
 PAGE_SIGNED_OUT = ("You are signed out", "Use a new link to sign in again.")
 
