@@ -128,15 +128,15 @@ KEY_REFUSED_SINCE = ", refused since {time} UTC"
 NO_TOKENS = "There are no tokens. Create one with `cogency token create`."
 HOOKS_ADD_SAYS = (
     "The command adds the webhook to the COGENCY_WEBHOOKS file (default: hooks.toml in the current folder), and writes "
-    "the webhook's secret to the folder hooks.secrets next to that file. It prints a secret that it created to "
-    "standard output."
+    "the webhook's secret to the folder hooks.secrets next to that file. If the command creates the secret, it also "
+    "prints the secret to standard output."
 )
 HOOKS_TEST_SAYS = (
     "The command uses the webhook's templates. Without a payload file, it uses samples of the sender's events."
 )
 HOOKS_ROTATE_SAYS = (
-    "The command prints a secret that it created to standard output. The current secret stays valid for now. To remove "
-    "it later, run the command again with --finish."
+    "If the command creates the new secret, it prints the secret to standard output. The current secret stays valid "
+    "for now. To remove it later, run the command again with --finish."
 )
 HOOKS_CHANNEL_SAYS = "the channel where the bot posts, as in slack:C0123456789 or discord:41771983423143937"
 HOOKS_READ_SAYS = "read the secret from standard input, for senders that create it themselves"
@@ -192,8 +192,8 @@ COPIED = (
     "start the bot."
 )
 RESTORE_SAYS = (
-    "Stop the bot first. Data that was forgotten after the backup is removed again, if the database still has a "
-    "record of it."
+    "Stop the bot first. If the database that you replace has a record of what was forgotten after the backup, the "
+    "command removes that data again."
 )
 COPY_SAYS = "Both databases can be SQLite or PostgreSQL. Stop the bot first. The command does not change the source."
 SETTINGS_FROM = (
@@ -230,9 +230,9 @@ FIX_SAYS = "make the bot's files private; back up and upgrade an outdated databa
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
 LOOKING_AT = "checking {names}"
 CHECK_SAYS = (
-    "The command shows how many tokens the check uses, and asks before it starts, unless you add --yes. The result "
-    "shows how well the model calls tools, and whether streaming, pictures, effort, and caching work. The bot stores "
-    "the result, and the operators' page shows it."
+    "The command first shows how many tokens the check uses. It asks before it starts, unless you add --yes. The "
+    "result shows how well the model calls tools, and whether streaming, pictures, effort, and caching work. The bot "
+    "stores the result, and the operators' page shows it."
 )
 ASK_READS = (
     "Without a question, the command reads one from standard input. The exit code is 0 if the model answered, 69 if "
