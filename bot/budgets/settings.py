@@ -156,8 +156,8 @@ class BudgetSettings:
         DEFAULT_NEAR,
         section=Section.ACCESS,
         description=(
-            "The percentage of a daily budget at which the bot warns the person, a channel's managers, or the "
-            "operators, once a day."
+            "The percentage of a daily budget at which the bot sends a warning, once a day: to the person, to a "
+            "channel's managers and the person who asked, or to the operators."
         ),
     )
     extension: int = setting(
