@@ -100,9 +100,10 @@ class _Run:
             del self.verdicts[form]
         self._tell(f"\n{check.conclusion(self._checking.name, of_form)}\n")
         if not is_refused:
-            self.passed[form] = check.count_passed(of_form)
+            passed = check.count_passed(of_form)
             # At once: the check of the next form may be interrupted, or its server go away.
-            self.known = await self._checking.keep(self._settings, {form: self.passed[form]})
+            self.known = await self._checking.keep(self._settings, {form: passed})
+            self.passed[form] = passed  # it is stored
 
     async def _count(self, call: ModelCall) -> None:
         self.calls.append(call)
