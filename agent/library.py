@@ -164,7 +164,7 @@ class Agent:
         reserved = {*RESERVED, *(tool.name for tool in core)}
         for tool in tools:
             if tool.name in reserved:
-                raise SettingsError(texts.TOOL_NAME_TAKEN.format(setting="tools", source="it", name=tool.name))
+                raise SettingsError(texts.TOOL_NAME_TAKEN.format(setting="tools", source="the list", name=tool.name))
         self._clock = clock
         self._toolbox = Toolbox(core, [FixedTools(tuple(tools))], effects=effects)
         self._persona = Persona(persona, f"Answer in {language}.", commands=WITHOUT_TOOLS)
@@ -420,7 +420,8 @@ def _open_model(
     if address := base_url or environ.get(endpoint.url_setting):
         # Checked before the client is made: its own error would name neither the setting nor the form.
         if not address.startswith(("http://", "https://", "ws://", "wss://")):
-            raise SettingsError(texts.NO_ADDRESS.format(what=_format_value(address)))
+            name_of_address = "base_url" if base_url else endpoint.url_setting
+            raise SettingsError(texts.NO_ADDRESS.format(name=name_of_address, what=_format_value(address)))
         endpoint = endpoint.at(address)
     key = api_key or environ.get(endpoint.key_setting) or None
     if endpoint.key_required and key is None:
@@ -435,7 +436,8 @@ def _open_in_cloud(
     values = dict(environ)
     address = base_url or environ.get(endpoint.url_setting, "")
     if address and not address.startswith(("http://", "https://")):
-        raise SettingsError(texts.NO_ADDRESS.format(what=_format_value(address)))
+        name_of_address = "base_url" if base_url else endpoint.url_setting
+        raise SettingsError(texts.NO_ADDRESS.format(name=name_of_address, what=_format_value(address)))
     values[endpoint.url_setting] = address
     region = region_of_arn(name) or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or ""
     values["AWS_REGION"] = region if is_aws_region(region) else ""

@@ -27,7 +27,7 @@ def import_operator_module(path: str, source: str, setting: str) -> ModuleType:
         message = " ".join(str(error).split())[:MAX_SHOWN_CHARS]
         name = type(error).__name__
         broken = texts.MODULE_BROKEN.format(
-            setting=setting, source=source, error=name, said=message or "it says no more"
+            setting=setting, source=source, error=name, said=message or "no further details"
         )
         raise SettingsError(broken) from error
 

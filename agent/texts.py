@@ -31,7 +31,7 @@ CONTEXT_REDUCED = (
     "*The model's context window is full, so this answer uses only this question, without tools or memory.*",
 )
 PICTURES_REFUSED = "*The model does not accept pictures, so this answer does not use them.*"
-FILTERED = "The model's provider withheld the rest of this answer."
+FILTERED = "The model's provider withheld this answer or the rest of it."
 QUESTION_EDITED = (
     "*You edited your question. Actions that I already took are not undone. From here on, I answer the new version.*"
 )
@@ -63,7 +63,8 @@ NO_TOOL_THERE = (
     "{setting}: {source} does not contain any tools. Decorate a function with @tool (from cogency_bot import tool)."
 )
 NO_SUCH_MODULE = (
-    "{setting}: {source} was not found. Install it in Cogency's environment, or give a file path, such as my_tools.py."
+    "{setting}: {source} was not found. Install it in Cogency's environment, or give the path of a file that ends with "
+    ".py."
 )
 MODULE_BROKEN = "{setting}: {source} cannot be imported. Fix it, or remove it from the setting. {error}: {said}"
 
@@ -71,12 +72,14 @@ MODULE_BROKEN = "{setting}: {source} cannot be imported. Fix it, or remove it fr
 NO_HOOK = "{setting}: {name} in {source} must be an async function with one parameter, as in: async def {name}(value)."
 NO_HOOKS_THERE = "{setting}: {source} does not contain any hooks. Define at least one of these functions: {names}."
 NOTHING_TO_HOLD_FOR = (
-    "{setting}: hold_answers in {source} must be True or False, and True only if {source} has a function after_answer."
+    "{setting}: hold_answers in {source} must be True or False. It can be True only if {source} has an after_answer "
+    "function."
 )
 HOOK_FAILED = (
-    "I stopped because one of the operator's checks failed. Try again later. If it happens again, contact the operator."
+    "One of the operator's checks failed, so I could not complete this. Try again later. If it happens again, contact "
+    "the operator."
 )
-CALL_REFUSED_BY_HOOK = "not run: a rule of the operator refused it. The person reads this: {sentence}"
+CALL_REFUSED_BY_HOOK = "not run: one of the operator's checks refused it. The person sees this: {sentence}"
 
 # Why an agent of a program cannot answer
 
@@ -84,14 +87,13 @@ NO_SUCH_MODEL = "model must be rehearsal, your own provider, or one of {forms}."
 MODEL_KEY_MISSING = "{key} is missing. The model {model} needs it. Set it in the environment, or pass it as api_key=."
 CLOUD_SETTING_MISSING = "{name} is missing. The model {model} needs it. Set it in the environment."
 TOOL_NEEDS_ASKING = (
-    "The tool {name} has the effect “{effect}”, which needs approval, and nobody can approve it here. If the "
-    'tool changes nothing outside the program, declare it with @tool(effect="reads"). Otherwise, allow the effect '
-    "with effects=."
+    "The tool {name} has the effect “{effect}”, which needs approval, and nobody can approve it here. If the tool "
+    'changes nothing, declare it with @tool(effect="reads"). Otherwise, allow the effect with effects=.'
 )
 NO_STORE = (
     'store must come from `await open_store("sqlite:///my.db")` (from cogency_bot import open_store), not {what}.'
 )
-NO_ADDRESS = "base_url must be a complete address, such as https://models.example.com/v1, not {what}."
+NO_ADDRESS = "{name} must be a complete address, such as https://models.example.com/v1, not {what}."
 NO_TOOL_LIST = "tools must be a list of tools, not {what}."
 NOT_A_TOOL = (
     "tools contains {what}, which is not a tool. Decorate the function with @tool (from cogency_bot import tool)."
@@ -152,8 +154,8 @@ KEY_WITHOUT_CREDIT = (
 )
 KEYS_REFUSED = "{label} refused all {count} API keys in {setting} ({ends}). Check {setting}."
 KEYS_LIMITED = (
-    "{label} is limiting requests for every usable API key in {setting}. The first can be used again in {span} ({time} "
-    "UTC)."
+    "{label} is limiting requests for every usable API key in {setting}. One of them can be used again in {span} "
+    "({time} UTC)."
 )
 OWN_KEY_REFUSED = "{label} refused the channel's own API key ({end})."
 OWN_KEY_REFUSED_PERSON = (
@@ -331,7 +333,7 @@ AZURE_NO_IDENTITY = (
 )
 AZURE_SIGN_IN_REFUSED = "Microsoft Entra ID refused the sign-in ({code}): {remedy}."
 AZURE_CHECK_CLIENT = "check AZURE_TENANT_ID, AZURE_CLIENT_ID, and AZURE_CLIENT_SECRET, or sign in again with `az login`"
-AZURE_CLIENT_EXPIRED = "the client secret has expired. Create a new one, and set AZURE_CLIENT_SECRET"
+AZURE_CLIENT_EXPIRED = "the client secret has expired. Create a new one, and set AZURE_CLIENT_SECRET to it"
 AZURE_CLIENT_WRONG = "the client secret is wrong. Set AZURE_CLIENT_SECRET to the secret's value, not to its ID"
 AZURE_CLIENT_UNKNOWN = "the tenant does not know this client. Check AZURE_CLIENT_ID and AZURE_TENANT_ID"
 AZURE_TENANT_UNKNOWN = "the tenant does not exist. Check AZURE_TENANT_ID"
@@ -366,11 +368,11 @@ VERTEX_HOST_UNKNOWN = (
 
 # Why something was not kept
 
-NOT_A_MANAGER = "Only managers, admins, and operators can set rules for others."
+NOT_A_MANAGER = "Only managers, admins, and operators can set or remove rules for others."
 GREATER_AUTHORITY = "Someone with more authority set this."
 TAKEN_BACK = (
-    "Not stored: the person deleted what was remembered from this message. It is only stored again if they say it "
-    "again."
+    "The person deleted what was remembered from this message. It can be stored again only if they say it in a new "
+    "message."
 )
 LIMITS_FULL = "This place already has the maximum number of policies. Remove one first."
 NEVER_KEPT = "Not stored: it contains a password, a key, or a card number."
@@ -405,7 +407,7 @@ SQLITE_ANYBODYS = (
     "another one in COGENCY_DATABASE_URL."
 )
 SQLITE_REPLACED = (
-    "The file {path} was replaced while the bot was running. Put the original file back, or restart the bot."
+    "The file {path} was replaced or deleted while the bot was running. Put the original file back, or restart the bot."
 )
 SQLITE_REFUSED = "The database {path} refused an operation: {cause}."
 SQLITE_NO_LOCK = "The database {path} could not be opened. Check its folder."
@@ -427,8 +429,8 @@ FORGETTING_LOG_OF_ANOTHER = (
     "a new file."
 )
 FORGETTING_AGAIN = (
-    "The database is older than the forgetting log {path}. The bot first erases what has been forgotten since then, "
-    "and then starts to answer."
+    "The database is older than the forgetting log {path}. The bot erases again what the log lists and the database "
+    "still contains, and then starts to answer."
 )
 FORGOT_AGAIN = "Messages that were erased again: {messages}."
 COPY_DIFFERS = (
@@ -512,7 +514,7 @@ ANOTHER_BACKUP = "choose another backup"
 NO_RIGHT_TO_CREATE = (
     "The database user does not have permission to change {where}. Grant that user the right to create tables there."
 )
-TABLE_HELD = "{where} cannot be upgraded while other processes lock its tables. The bot retries automatically."
+TABLE_HELD = "{where} cannot be upgraded while other processes lock its tables. Stop them, or try again later."
 NOT_MIGRATED = "{where} could not be upgraded to version {head}: {error}."
 _FORMS = "use sqlite:///path/to/file.db or postgresql://user:password@host/database."
 DATABASE_URL_UNREADABLE = f"The database URL cannot be read; {_FORMS}"

@@ -335,7 +335,7 @@ def _error_of(
             sentence = certificate_sentence(fault.message, endpoint.label, endpoint.address)
             return ProviderUnavailable(sentence, person=texts.ASK_OPERATOR)
         case FaultKind.SLOW:
-            late = f"{endpoint.label} has not started to answer{_seconds(fault)}; ask again later"
+            late = f"{endpoint.label} did not start to answer{_within(fault)}; ask again later"
             return ProviderSilent(texts.OR_FASTER_MODEL.format(late=late), person=f"{late}.")
         case FaultKind.CUT:
             return ProviderSilent(texts.CLOSED_CONNECTION.format(label=endpoint.label))
@@ -454,6 +454,10 @@ def _why(fault: Fault) -> str:
 
 def _seconds(fault: Fault) -> str:
     return f" for {fault.waited_s:g} s" if fault.waited_s else ""
+
+
+def _within(fault: Fault) -> str:
+    return f" within {fault.waited_s:g} s" if fault.waited_s else ""
 
 
 def _later(fault: Fault) -> str:

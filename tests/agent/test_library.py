@@ -322,6 +322,12 @@ def test_what_does_not_belong_there_is_said_when_the_agent_is_made(arguments: di
         Agent(**arguments)
 
 
+def test_an_address_from_the_environment_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "localhost:1")
+    with pytest.raises(SettingsError, match="OPENAI_BASE_URL must be a complete address"):
+        Agent("openai:x", api_key="sk-1")
+
+
 async def test_what_is_no_text_is_refused_and_harms_no_later_question() -> None:
     async with Agent(ScriptedProvider(["One.", "Two."])) as agent:
         await agent("hello")

@@ -367,7 +367,7 @@ async def test_a_model_that_does_not_begin_is_given_up_and_left(opened: Callable
     silent, _ = waits()
     for first_token_s in (0.3, 3.0, 30.0):  # the first in which a busy machine gets to ask
         async with opened(silent, patience=replace(PATIENT, first_token_s=first_token_s)) as world:
-            with pytest.raises(ProviderUnavailable, match="has not started to answer"):
+            with pytest.raises(ProviderUnavailable, match="did not start to answer"):
                 await read(world)
             if world.asked:
                 await world.left.wait()

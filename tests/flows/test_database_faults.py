@@ -120,7 +120,7 @@ async def allow_writing(_: World, server: PostgresServer | None) -> None:
 SQLITE = {
     "a full disk": Fault("The disk is full. Free up some space for", fill, make_space),
     "a file that may not grow": Fault("could not be read or written. Check the disk", forbid_growth, allow_growth),
-    "a file that was replaced": Fault("was replaced while the bot was running", replace_file, put_back),
+    "a file that was replaced": Fault("was replaced or deleted while the bot was running", replace_file, put_back),
 }
 POSTGRESQL = {
     "a server that stops and starts": Fault(

@@ -24,7 +24,7 @@ from tests.fakes.recording_host import RecordingHost, recording_host
 ME = f"<@{BOT}>"
 CLOSED = "You do not have access to me. Ask my operator for access."
 DENIED = AccessRules(deny=parse_entries(f"person:{BO}"))
-MANAGERS_ONLY = "Only managers, admins, and operators can set rules for others."
+MANAGERS_ONLY = "Only managers, admins, and operators can set or remove rules for others."
 ADMINISTRATOR, MANAGE_GUILD = 1 << 3, 1 << 5
 
 

@@ -211,7 +211,7 @@ async def test_the_vendors_first_sign_of_life_is_not_the_models() -> None:
     """The model may think for long after its interaction was made: the patience for a first token holds."""
     patience = replace(PATIENT, first_token_s=3.0)  # time enough for a busy machine to have made the interaction
     async with serving(Waits((), asyncio.Event()), patience=patience) as (_, provider):
-        with pytest.raises(ProviderUnavailable, match=r"has not started to answer for 3 s"):
+        with pytest.raises(ProviderUnavailable, match=r"did not start to answer within 3 s"):
             await Talk(provider.connect(CallOptions())).ask()
 
 

@@ -154,7 +154,7 @@ async def test_a_wrong_key_ends_the_check_at_its_first_question() -> None:
 
 
 async def test_a_server_that_hangs_ends_the_check_after_the_time_for_a_first_word() -> None:
-    with pytest.raises(ProviderSilent, match=r"has not started to answer for 0\.1 s"):
+    with pytest.raises(ProviderSilent, match=r"did not start to answer within 0\.1 s"):
         await seen(lambda _: [head(), Wait(asyncio.Event().wait)], first_token_s=0.1)
 
 

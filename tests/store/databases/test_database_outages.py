@@ -110,7 +110,7 @@ async def test_a_file_that_was_replaced_takes_nothing_until_it_is_back(tmp_path:
         if replacement is not None:
             path.write_bytes(replacement)
         for work in (store.ledger.accept(said("lost?")), store.conversations.threads("ann", limit=1)):
-            with pytest.raises(StoreUnavailable, match="was replaced while the bot was running"):
+            with pytest.raises(StoreUnavailable, match="was replaced or deleted while the bot was running"):
                 await work
         aside.replace(path)
     assert not (await store.ledger.accept(said("found"))).duplicate

@@ -176,7 +176,7 @@ async def test_policy_is_about_the_channel_where_it_is_asked_or_in_a_direct_mess
         (False, False),
     ]
     assert shown[4].startswith("There are no policies here.")
-    assert shown[5] == "Only managers, admins, and operators can set rules for others."
+    assert shown[5] == "Only managers, admins, and operators can set or remove rules for others."
     assert not host.taken
 
 
