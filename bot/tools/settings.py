@@ -58,7 +58,7 @@ class ToolSettings:
         parsers.seconds(600),
         20.0,
         section=Section.BOUNDS,
-        description="Time limit for one tool call, in seconds.",
+        description="Time limit for one tool call, in seconds, unless the tool has its own limit.",
     )
     """A person who watches a status line gives up at about this time."""
 

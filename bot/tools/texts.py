@@ -20,7 +20,7 @@ SERVER_AWAY = "not reachable for {time}. I retry automatically within ten minute
 AWAY_HOW = "Operators can find the reason in my log or with `cogency doctor`."
 MORE_TOOLS = "- and {tools}"
 TOOL_ANSWERS = {
-    "yes": "runs without asking",
+    "yes": "usually runs without asking",
     "ask": "asks you first",
 }
 ASKED_EACH_TIME = "asks you first, each time"
@@ -70,8 +70,8 @@ SIGN_OUT_OF = "Sign out of {server}"
 DECIDED = {
     "allow": "Approved once.",
     "always": (
-        "Approved. In this thread, I will ask again only if I have read other people's text, or if the call contains "
-        "something from a tool's output that is not in your message."
+        "Approved. I will not ask again for this tool in this thread, with a few exceptions: for example, if I have "
+        "read other people's text or a tool's result, or if your message mentions someone."
     ),
     "refuse": "Denied. The call will not run.",
 }
@@ -130,7 +130,7 @@ POLICY_NOT_YOURS = (
 POLICY_USAGE = (
     "Write `/tools policy` to see the policy, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, or `/tools "
     "policy remove NUMBER`. For example:\n\n- `set github.* manager team ask`: if managers or admins ask in public "
-    "places, they must approve each call of a GitHub tool\n- `set send * * no`: nobody can use `send` anywhere\n- `set "
+    "places, they must approve calls of GitHub tools\n- `set send * * no`: nobody can use `send` anywhere\n- `set "
     "wiki.search U0123 C0123 yes`: this person can use `wiki.search` in this channel without approval\n- `set deploy.* "
     "* * ask by two managers`: two managers other than the person who asks must approve each call. After `by`, write "
     "`manager`, `admin`, `channel-manager`, `role:ID`, a person, or `asker`\n- `remove 3`: removes row 3\n\nIf no row "
@@ -142,16 +142,17 @@ POLICY_NO_NAME = (
     "such as `U0123` (in Slack: “Copy member ID” in their profile)."
 )
 POLICY_EMPTY = (
-    "There are no rows, so each tool's effect decides. Tools that only read run without asking. Tools that send or "
-    "change something outside the bot ask first. To add a row, use `/tools policy set TOOLS WHO WHERE ANSWER`, for "
-    "example `set github.* manager team ask`."
+    "There are no rows, so each tool's effect decides. Tools that only read usually run without asking. Tools that "
+    "send or change something outside the bot ask first. To add a row, use `/tools policy set TOOLS WHO WHERE ANSWER`, "
+    "for example `/tools policy set github.* manager team ask`."
 )
 POLICY_HEAD = "Who can use which tools where. The first row that matches a call applies:"
 POLICY_FILE_ROW = "- `{row}` (from the file)"
 POLICY_ROW = "- **{number}**: `{row}`"
 POLICY_HOW = (
-    "`/tools policy set TOOLS WHO WHERE ANSWER` adds a row before the other numbered rows; `/tools policy remove "
-    "NUMBER` removes one. Rows from the file come first and can be changed only in the file."
+    "`/tools policy set TOOLS WHO WHERE ANSWER` adds a row before the other numbered rows, or replaces a numbered row "
+    "for the same tools, people, and place. `/tools policy remove NUMBER` removes a row. Rows from the file come first "
+    "and can be changed only in the file."
 )
 POLICY_SET = "Row {number} added: `{row}`. It applies in every process within ten seconds."
 POLICY_FILE_FIRST = "If a row from the file also matches, the row from the file applies."
@@ -172,8 +173,8 @@ POLICY_FILE_NONE = "the file now has no rows"
 CLIENT_NAME = "Cogency"
 NONE = "none"
 USAGE = (
-    "Use `/tools` to see where you are signed in, `/tools sign in SERVER` for a sign-in link, or "
-    "`/tools sign out SERVER`."
+    "Use `/tools` to see where you are signed in, `/tools sign in SERVER` for a sign-in link, or `/tools sign out "
+    "SERVER` to sign out."
 )
 NO_SERVERS = "There is no server here that you can sign in to."
 NOT_READY = "The tool servers are still starting. Try again in a moment."
@@ -204,17 +205,19 @@ NOT_YOUR_LINK = (
     "This address does not match a sign-in that you started at `{server}`. Nothing changed. Get a new link with "
     "`/tools sign in {server}`."
 )
-SIGNED_IN = "You are signed in to `{server}`. Starting with your next message, I can use it for you, and only for you."
+SIGNED_IN = (
+    "You are signed in to `{server}`. Starting with your next message, I can use your account there, and only for you."
+)
 NOT_SIGNED_IN = "You are not signed in to `{server}`: {why}"
-SIGNED_OUT = "You are signed out of `{server}`, and it no longer accepts my access."
+SIGNED_OUT = "You are signed out of `{server}`, and the server has revoked my access."
 SIGNED_OUT_HERE = (
-    "You are signed out of `{server}`, and I erased my access. The server did not confirm it. To be sure, also remove "
-    "Cogency in that server's settings."
+    "You are signed out of `{server}`, and I erased my access token. The server did not confirm that it revoked the "
+    "token. To be sure, also remove Cogency in that server's settings."
 )
 WAS_NOT_SIGNED_IN = "You were not signed in to `{server}`."
 NOT_TOLD = (
-    "I erased my access to these servers, but they did not confirm it: {servers}. To be sure, also remove Cogency in "
-    "their settings."
+    "I erased my access tokens for these servers, but the servers did not confirm that they revoked the tokens: "
+    "{servers}. To be sure, also remove Cogency in their settings."
 )
 
 # What a tool says, for the model to pass on.
@@ -251,7 +254,7 @@ NO_WORDS = "(no text)"
 NO_SECRETS = "Only you see this. Your answer goes to `{source}`. Do not enter passwords, keys, or card numbers."
 OPENS = "It asks you to open this page at **{host}** yourself:"
 OPEN_WITH_CARE = "I have not checked it. Open it only if you know that address and expected this."
-STRANGE_HOST = "**Its name contains letters that look like other letters (`xn--`).**"
+STRANGE_HOST = "**The name of this site contains letters that may look like other letters (`xn--`).**"
 OPTIONAL = "*optional*"
 ONE_OF = "Choose from:"
 YES = "Yes"
@@ -293,7 +296,7 @@ TOO_LONG_TO_SHOW = "it is too long to read"
 # Why a sign-in, or what keeps it, does not succeed.
 
 OAUTH_UNREACHABLE = "it cannot be reached right now. Try again in a few minutes."
-OAUTH_NOT_TRUSTED = "its certificate is not trusted here. My operator has to set SSL_CERT_FILE."
+OAUTH_NOT_TRUSTED = "its certificate is not trusted here. My operator may have to set SSL_CERT_FILE."
 OAUTH_NO_METADATA = "it does not say where to sign in. My operator needs to check its entry in mcp.json."
 OAUTH_OTHER_RESOURCE = "it refers to a service that is not its own. Nothing was sent there. Tell my operator."
 OAUTH_OTHER_ISSUER = "the answer does not come from the service that I asked. Nothing was sent. Tell my operator."
@@ -335,8 +338,8 @@ PAGE_OVER = (
     "Cogency.</p>"
 )
 PAGE_OTHER_BROWSER = (
-    "<h1>Sign-in not completed</h1><p>You started this sign-in in another browser. Open the link from Cogency in the "
-    "browser that you sign in with, and allow cookies there.</p>"
+    "<h1>Sign-in not completed</h1><p>You may have started this sign-in in another browser, or your browser blocks "
+    "cookies. Open the link from Cogency in the browser that you sign in with, and allow cookies there.</p>"
 )
 PAGE_NOTHING = "<h1>There is nothing here</h1>"
 

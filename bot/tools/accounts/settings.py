@@ -15,9 +15,10 @@ class AccountSettings:
         "COGENCY_ACCOUNT_KEY",
         section=Section.TOOLS,
         description=(
-            "The key that encrypts people's tokens for MCP servers where each person signs in (docs/mcp.md): 32 random "
-            "bytes as base64, from `openssl rand -base64 32`. To change the key, write the new key, a comma, and then "
-            "the old key."
+            "The key that encrypts people's tokens for MCP servers where each person signs in (docs/mcp.md), channels' "
+            "own API keys (docs/models.md), and the tokens of Slack workspaces that install the app (docs/slack.md). "
+            "It consists of 32 random bytes as base64, from `openssl rand -base64 32`. To change the key, write the "
+            "new key, a comma, and then the old key."
         ),
     )
     key_file: str | None = setting(
