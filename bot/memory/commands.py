@@ -29,8 +29,8 @@ from bot.memory.service import FACT_CHARS, MemoryService
 FILE_NAME = "what-i-know.json"
 MAY_DECIDE = "Use `/memory help` to see what you can change."  # For platforms without buttons at each entry
 SURE = (
-    "I will erase this after one minute, and I will not learn it again from the same message. Until then, you can "
-    "undo it."
+    "I will erase this after one minute. Until then, you can undo the deletion. I will not learn it again from the "
+    "same message."
 )
 # Suggested while a person types.
 WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "share off", "share on", "help")

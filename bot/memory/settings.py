@@ -52,6 +52,6 @@ class MemorySettings:
         default=True,
         section=Section.BOUNDS,
         description=(
-            "Below the first reply to a person, explain what the bot remembers and how to turn that off: on or off."
+            "Below the first reply to a person, explain what the bot stores and how to see and erase it: on or off."
         ),
     )

@@ -9,7 +9,7 @@ from bot.chat.texts.replies import LEARNED_EARLIER, REMEMBERED
 
 # What was remembered
 MEMORY_ENTRY = "What you remember"
-MEMORY_ENTRY_WHAT = "See what the bot remembers about you. Nobody else can see this."
+MEMORY_ENTRY_WHAT = "See what the bot remembers about you. The list is shown only to you."
 HOME_MEMORY = "What I remember about you"
 LEARNING_ON = "I learn from what you write to me."
 LEARNING_OFF = "I do not learn from what you write to me while this is off. I keep what I already remember."
@@ -32,9 +32,12 @@ def withheld_text(count: int) -> str:
 
 LEARNS = (
     "*I store what you write to me and learn from it. To see what I know, use `/memory`. To stop learning, use "
-    "`/memory pause`. To erase it, use `/forget`.*"
+    "`/memory pause`. To erase what I stored, use `/forget`.*"
 )
-KEEPS = "*I store what you write to me. To see what I know about you, use `/memory`. To erase it, use `/forget`.*"
+KEEPS = (
+    "*I store what you write to me. To see what I know about you, use `/memory`. To erase what I stored, use "
+    "`/forget`.*"
+)
 KEPT = f"{REMEMBERED}{{facts}}*"
 LEARNED_SINCE = f"{LEARNED_EARLIER}{{facts}}*"
 KEPT_AND_LEARNED = f"{REMEMBERED}{{facts}}. Learned from your earlier messages: {{earlier}}*"
@@ -43,10 +46,11 @@ KEEP_BOTH = "Keep both"
 KEEP = "Keep"
 REMOVE = "Remove"
 NOT_USED = " (not used since {day})"
-OVERRULED = " (a newer policy of {day} says otherwise: “{policy}”)"
-TO_REVIEW = "{count} may be out of date. Choose *Keep*, *Correct*, or *Delete* for each."
+OVERRULED = " (a newer policy, set on {day}, says otherwise: “{policy}”)"
+TO_REVIEW = "{count} may be out of date. Choose *Keep*, *Correct*, or *Delete*."
 TO_REVIEW_BY_NUMBER = (
-    "{count} may be out of date. For each, use `/memory keep 3`, `correct 3 NEW WORDS`, or `delete 3`."
+    "{count} may be out of date. Use `/memory keep 3`, `/memory correct 3 NEW WORDS`, or `/memory delete 3` with the "
+    "entry's number."
 )
 ENTRY_KEPT = "Kept: {said}. I will not ask about it again for half a year."
 REPLACE = "Replace"
@@ -56,9 +60,9 @@ NOT_IN_DOUBT = "Nothing changed, because this entry is not marked as possibly ou
 REPLACED = " (replaced: {before})"
 INSTEAD = "{fact} (replaced: {before})"
 MORE_FACTS = "{facts}; and {many} more"
-TAKEN_BACK = "Undone: {facts}. I will not learn it again from that message."
+TAKEN_BACK = "Undone: {facts}. I will not learn this again from the same message."
 HOLDS_AGAIN = "{done} This is valid again: {before}."
-BOTH_VALID = "Undone: {before} is valid again. {fact} also stays valid."
+BOTH_VALID = "Undone. This is valid again: {before}. This also stays valid: {fact}."
 NOTHING_KEPT = "There is nothing left to undo."
 
 
@@ -67,12 +71,12 @@ NOTHING_KEPT = "There is nothing left to undo."
 # How each request is written, and what it does.
 MEMORY_HELP: Mapping[str, str] = {
     "/memory": "see what I remember about you and where it came from",
-    "/memory show 3": "see all of entry 3",
+    "/memory show 3": "see entry 3 in full",
     "/memory delete 3": "delete entry 3; I will not learn it again from the same message",
     "/memory undo": "restore what you deleted last, within a minute",
     "/memory correct 3 NEW WORDS": "replace entry 3 with your own words",
     "/memory everywhere 3": "use entry 3 in all my replies to you",
-    "/memory here 3": "stop using entry 3 in all replies to you",
+    "/memory here 3": "no longer use entry 3 everywhere",
     "/memory both 3": "keep entry 3 and the newer one that may have replaced it",
     "/memory replace 3": "replace entry 3 with the newer one that may have replaced it",
     "/memory keep 3": "keep entry 3, which may be out of date",
@@ -95,7 +99,8 @@ MEMORY_FORMS: Mapping[str, str] = {
     "page": "Write `/memory page 2` for the second page of the list.",
     "delete": _ENTRY_FORM.format(word="delete"),
     "undo": (
-        "Write `/memory undo` to restore the entry you deleted last, or `/memory undo 3` to undo entry 3 of the list."
+        "Write `/memory undo` to restore the entry you deleted last, or `/memory undo 3` to undo what I learned with "
+        "entry 3 of the list."
     ),
     "correct": "Write the entry's number and the new text, as in `/memory correct 3 I prefer tea`.",
     "everywhere": _ENTRY_FORM.format(word="everywhere"),
@@ -144,14 +149,16 @@ LATER = "Traces may remain in the database files until the next cleanup."
 STILL_FOUND = "**I searched for it afterward and still found it.** Please tell my operator."
 CORRECTED = "Corrected: your own words now replace {said}."
 BETWEEN_US = (
-    "You wrote them only to me, so I use them only where nobody else can read them, unless you choose “use everywhere”."
+    "You wrote them only to me, so I use them only where nobody else can read them, unless you choose *Use everywhere*."
 )
 USED_EVERYWHERE = (
-    "From now on, I use it in all my replies to you, but not in replies to others. Anyone who can see one of those "
-    "replies may also see this entry."
+    "From now on, I use this entry in all my replies to you, but not in replies to others. Anyone who can see one of "
+    "those replies may also see the entry."
 )
-USED_HERE = "I no longer use it in all replies to you. The usual rules for the place where you said it apply again."
-OTHER_ACCOUNT = "You said this with your connected account. Change where it is used in that account."
+USED_HERE = (
+    "I no longer use this entry in all my replies to you. The usual rules for the place where you said it apply again."
+)
+OTHER_ACCOUNT = "You said this with your connected account. In that account, you can change where I use it."
 NOT_YOUR_WORDS = (
     "That entry does not come from your own words alone, so the rules for the place where it was said still apply."
 )
@@ -160,8 +167,8 @@ NO_SECRETS = "This looks like a password, a key, or a card number. I do not stor
 ENTRY_TOO_LONG = "Nothing changed, because an entry can have up to {most} characters."
 BOUND = "Nothing changed, because someone with more authority set that."
 MEMORY_FULL = (
-    "This place has reached the limit of {most} facts. To make room for a new fact, I delete an outdated fact, or else "
-    "the one that has gone unused the longest."
+    "In one place, I remember almost as many facts about you as I can ({most:,}). To make room for new facts, I delete "
+    "outdated facts first, and then the ones that have gone unused the longest."
 )
 LEARNING = "I was learning something at that moment, so nothing changed. Try again."
 EXPORTED = "This is what I know about you."
@@ -208,8 +215,8 @@ PROJECT = ("About {what}", "What do you know about my project {what}, and what i
 # What holds for everyone: `/policy`
 
 POLICY_USAGE = (
-    "Write `list`, `history`, `set NAME: POLICY` (as in `set budget: at most 5,000 EUR a month`), `remove 3`, or `keep "
-    "3`."
+    "After `/policy`, write `list`, `history`, `set NAME: POLICY` (as in `set budget: at most 5,000 EUR a month`), "
+    "`remove 3`, or `keep 3`."
 )
 POLICY_TOO_LONG = "Use up to {limit} characters, and up to {name_limit} before the colon."
 NO_POLICY = "There are no policies here. A manager can add one: `/policy set budget: at most 5,000 EUR a month`."
@@ -220,8 +227,10 @@ POLICIES_FULL = "There are already {limit} policies. Remove one first."
 POLICY_SET = "Policy set."
 POLICY_REPLACED = "Policy set. It replaces: {replaced}."
 POLICY_KEPT = "Policy kept. I will not ask about it again for half a year."
-POLICIES_TO_REVIEW = "These may be out of date. Choose *Keep* or *Remove* for each."
-POLICIES_TO_REVIEW_BY_NUMBER = "These may be out of date. For each, use `/policy keep 3` or `/policy remove 3`."
+POLICIES_TO_REVIEW = "Possibly out of date. Choose *Keep* or *Remove*:"
+POLICIES_TO_REVIEW_BY_NUMBER = (
+    "Possibly out of date. Use `/policy keep 3` or `/policy remove 3` with the policy's number:"
+)
 POLICY_REMOVED = "Policy removed. `/policy history` still lists it."
 
 

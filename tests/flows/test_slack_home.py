@@ -133,7 +133,7 @@ async def test_an_entry_that_nobody_used_is_offered_for_review_and_kept(office: 
     await office.tell("remember violin")
     await remember(office.store.facts, ann, "harmonium", label(PersonAudience(ann)), long_ago)
     seen = await office.looks(office.ann)
-    assert "1 entry may be out of date. Choose _Keep_, _Correct_, or _Delete_ for each." in seen
+    assert "1 entry may be out of date. Choose _Keep_, _Correct_, or _Delete_." in seen
     assert f"*1* harmonium (not used since {long_ago:%Y-%m-%d})" in seen
     assert [label for label in office.ann.labels if label == memory_texts.KEEP] == [memory_texts.KEEP]
     await office.ann.click(memory_texts.KEEP)

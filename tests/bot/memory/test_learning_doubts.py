@@ -338,7 +338,8 @@ async def test_the_next_answer_tells_what_a_verdict_replaced_and_undo_keeps_both
     turn, line = await line_below_the_next(world)
     assert line.endswith(f"printer: {PRINTER[1]} (replaced: printer: {PRINTER[0]})*")
     sentence = await kept(world).take_back(turn, "ann")
-    assert sentence == (f"Undone: printer: {PRINTER[0]} is valid again. printer: {PRINTER[1]} also stays valid.")
+    older, newer = f"printer: {PRINTER[0]}", f"printer: {PRINTER[1]}"
+    assert sentence == f"Undone. This is valid again: {older}. This also stays valid: {newer}."
     assert await marks(world) == BOTH
     await kept(world).take_back(turn, "ann")  # a second press takes nothing away
     assert await marks(world) == BOTH

@@ -195,7 +195,7 @@ async def test_managers_are_shown_which_policies_of_their_place_may_be_out_of_da
     assert reviewed(await world.panel("", place=BOARD)) == [], "one role is above no other"
     await world.ask("set travel: trips cost at most 300 EUR", Authority.ADMIN)
     day = f"{START:%Y-%m-%d}"
-    otherwise = f"(a newer policy of {day} says otherwise: “travel: trips cost at most 300 EUR”)"
+    otherwise = f"(a newer policy, set on {day}, says otherwise: “travel: trips cost at most 300 EUR”)"
     trips = f"**1** trips: trips cost at most 500 EUR {otherwise}"
     panel = await world.panel("", place=BOARD)
     assert reviewed(panel) == [memory_texts.POLICIES_TO_REVIEW, trips]

@@ -102,7 +102,8 @@ async def test_an_entry_that_a_newer_policy_overrules_is_offered_with_that_polic
     viewer = Asker(Person("ann", "Ann"), TEAM, "C1")
     (entry,) = (await office.service.answer(viewer, "")).entries
     said_otherwise = (
-        "(a newer policy of 2026-01-06 says otherwise: “the budget of Apollo is at most 5,000 EUR (see \\*Finance\\*)”)"
+        "(a newer policy, set on 2026-01-06, says otherwise: "
+        "“the budget of Apollo is at most 5,000 EUR (see \\*Finance\\*)”)"
     )
     assert entry.text == f"the budget of Apollo is 9,000 EUR {said_otherwise}"
     kept = await office.service.answer(viewer, "keep 1")
@@ -183,4 +184,4 @@ async def test_without_buttons_the_commands_are_shown_above_the_list() -> None:
     await later(office)
     caller = FakeCaller(Person("ann", "Ann"), place=DM)
     panel = await COMMAND.bound(office.service).run(CommandCall(words="", caller=caller))
-    assert "1 entry may be out of date. For each, use `/memory keep 3`" in panel.text
+    assert "1 entry may be out of date. Use `/memory keep 3`" in panel.text

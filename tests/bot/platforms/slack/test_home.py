@@ -162,7 +162,7 @@ async def test_the_messages_tab_shows_no_home(slack: FakeSlack, ann: HomeTab) ->
     ("label", "number", "outcome"),
     [
         ("Delete", 0, f"Deleted entry 7, “{BOAT}”."),
-        ("Use everywhere", 0, "From now on, I use it in all my replies to you"),
+        ("Use everywhere", 0, "From now on, I use this entry in all my replies to you"),
         ("Stop using everywhere", 0, memory_texts.USED_HERE),
     ],
 )

@@ -117,7 +117,7 @@ async def test_whoever_may_not_use_the_bot_any_more_gets_nothing_by_a_button_tha
     [
         ("Delete", 0, f"Deleted entry 7, “{BOAT}”."),
         ("Delete", 1, f"Deleted entry 8, “{TEA}”."),
-        ("Use everywhere", 0, "From now on, I use it in all my replies to you"),
+        ("Use everywhere", 0, "From now on, I use this entry in all my replies to you"),
         ("Stop using everywhere", 0, memory_texts.USED_HERE),
         ("Next page", 0, "What I remember about you:\n**13** Sail 4 is white."),
         ("Earlier page", 0, "What I remember about you:\n**1** Oar 0 is red."),
