@@ -53,7 +53,7 @@ COMMAND = declaration.Command(
     ),
     examples={
         "": "see who can take over, and what they would get, before you ask them",
-        "my order is lost": "ask them immediately, with this message",
+        "my order is lost": "ask people immediately, with this message",
         "back": "hand the conversation back to me",
         "cancel": "cancel your request while nobody has taken over",
         "list": "see open requests that concern you",

@@ -59,7 +59,8 @@ NOBODY_PRIVATE = (
     "Nobody is set up to take over here. The bot's operators can choose people with `COGENCY_HANDOFF_PEOPLE`."
 )
 NOBODY_READS = (
-    "None of the people who could take over can be asked right now: they cannot read this conversation, or have left."
+    "None of the people who could take over can be asked right now. They may not be able to read this conversation, or "
+    "they may have left."
 )
 UNKNOWN = "I could not find out who can take over. Try again in a minute."
 TOO_MANY = "You have asked for a human {most} times in the last 24 hours. Please try again later."
@@ -98,7 +99,8 @@ NOT_YOUR_OWN = "You asked for a human yourself, so someone else has to take over
 NOT_FOR_YOU = "You are not one of the people who can take over there, or you cannot read that conversation."
 NOT_CHECKED = "I could not check whether you can take over. Try again in a minute."
 NOT_YOURS = (
-    "Only {name}, the person who asked, a manager of the channel, or an operator can hand this conversation back."
+    "You cannot hand this conversation back. {name} can do it, and so can the person who asked, the channel's "
+    "managers, and operators."
 )
 NOT_YOURS_TO_CANCEL = "Only the person who asked can cancel this request."
 NONE_HERE = "Nobody has taken over a conversation here."
@@ -107,7 +109,7 @@ HANDED_BACK = "Thank you. You handed the conversation back to me."
 CANCELED = "Your request is canceled."
 TAKE_FAILED = {
     HandoffOutcome.TAKEN_BEFORE: "{name} has already taken over.",
-    HandoffOutcome.OVER: "This request is over. It was canceled, handed back, or deleted.",
+    HandoffOutcome.OVER: "This request is over. It was canceled, closed, handed back, or deleted.",
 }
 SOMEBODY = "Someone"
 
@@ -115,8 +117,8 @@ SOMEBODY = "Someone"
 
 OUTCOMES = {
     HandoffState.TAKEN: "{taker} has taken over {asker}'s conversation.",
-    HandoffState.RETURNED: "{taker} has taken over {asker}'s conversation, and it was handed back.",
-    HandoffState.WITHDRAWN: "{asker} no longer needs a human.",
+    HandoffState.RETURNED: "{taker} took over {asker}'s conversation, and it was handed back to me.",
+    HandoffState.WITHDRAWN: "{asker} canceled the request for a human.",
     HandoffState.EXPIRED: "{asker}'s request for a human is closed, because nobody took over.",
 }
 OUTCOME_YOURS = "You have taken over {asker}'s conversation."
@@ -129,7 +131,7 @@ NOTICE_TAKEN = (
 NOTICE_TAKEN_PRIVATE = "{taker} has taken over your request, and will write to you."
 NOTICE_REMINDED = "Nobody has taken over yet. I reminded the people I asked."
 NOTICE_RETURNED = "This conversation was handed back to me. Mention me to ask me something."
-NOTICE_RETURNED_PRIVATE = "{taker} is done with your request."
+NOTICE_RETURNED_PRIVATE = "The request that {taker} took over is closed."
 NOTICE_EXPIRED = "Nobody has taken over, so I closed the request for a human. You can ask again."
 NOTICE_REOPENED = "{taker} can no longer take care of this, so I asked the other people again."
 NOTICE_LEFT = "{taker} can no longer take care of this, and there is nobody else to ask."
@@ -142,8 +144,9 @@ LIST_ITEM = "**#{number}** {asker}, {ago}: {state}"
 LIST_QUESTION = "> {text}"
 STATES = {HandoffState.OPEN: "nobody has taken over yet", HandoffState.TAKEN: "{taker} has taken over"}
 USAGE = (
-    "`/human` asks people to take over, `/human back` hands a conversation back, and `/human list` shows open requests."
+    "`/human` shows who can take over, so that you can ask them. `/human back` hands a conversation back, and `/human "
+    "list` shows open requests."
 )
 NOT_HERE = (
-    "There is nobody else here to ask. In Slack and on Discord, `/human` asks people to take over a conversation."
+    "There is nobody else here to ask. In Slack and on Discord, `/human` can ask people to take over a conversation."
 )

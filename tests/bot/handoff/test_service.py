@@ -285,7 +285,7 @@ async def test_who_asked_takes_the_request_back_and_nobody_else_does() -> None:
     assert (await desk.use("cancel 1", BOB)).text in {texts.NOT_YOURS_TO_CANCEL, texts.NO_REQUEST}
     assert (await desk.use("cancel")).text == texts.CANCELED
     await desk.work()
-    assert "no longer needs a human" in desk.shown_to(BOB)
+    assert "canceled the request for a human" in desk.shown_to(BOB)
     assert (await desk.press(BOB, "handoff take 1")).text == texts.TAKE_FAILED[HandoffOutcome.OVER]
     assert await desk.notices() == []
 
@@ -527,7 +527,7 @@ async def test_an_outcome_that_cannot_be_shown_is_tried_for_a_day_and_then_left_
         await desk.later(min(fails_for, SLOWLY))
     desk.platform.fails_to_update = False
     await desk.later(SLOWLY)
-    assert ("no longer needs a human" in desk.shown_to(BOB)) is (fails_for == AGAIN)
+    assert ("canceled the request for a human" in desk.shown_to(BOB)) is (fails_for == AGAIN)
 
 
 async def test_what_a_person_agreed_to_share_goes_to_those_whom_they_were_shown() -> None:
