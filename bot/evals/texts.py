@@ -9,7 +9,7 @@ from agent.feedback import FeedbackReason
 FAULT: Final = "{file}, line {line}: {problem}"
 NO_FILE: Final = "{file} does not exist. To write an example to start from, run `{starter}`."
 UNREADABLE: Final = "{file} cannot be read: {reason}."
-TOO_LARGE: Final = "{file} is larger than {limit} KB. Split it into several files."
+TOO_LARGE: Final = "{file} has more than {limit},000 characters. Split it into several files."
 WRONG_ENCODING: Final = "{file} is not UTF-8 text."
 NOT_YAML: Final = "this is not valid YAML ({problem}). Put text that contains a colon in quotes."
 BAD_CHARACTER: Final = "the file contains a character that YAML does not allow."
@@ -37,13 +37,14 @@ BAD_TOOL_NAME: Final = (
     "{field} must be a name of up to {limit} letters, digits, and underscores, such as `get_weather`."
 )
 RESERVED: Final = "{field} cannot be called `{name}`."
-SAME_NAME: Final = "there is another question called `{name}` in line {line}. Names must be unique."
+SAME_NAME: Final = "there is another question called `{name}` on line {line}. Names must be unique."
 NO_SUCH_PERSON: Final = "{field} names `{name}`, who is not in `people` ({known})."
 NO_SUCH_PLACE: Final = "{field} names `{name}`, which is not in `places` ({known}, or `dm` for direct messages)."
 NOT_MEMBER: Final = "{field}: `{person}` is not a member of `{place}`."
 NO_SUCH_ZONE: Final = "{field} must be the name of a time zone, such as `Europe/Berlin`."
 NOT_READ: Final = (
-    "{field} does not mention the bot and is not in a thread with it, so the bot would not read it. Add `@Cogency`."
+    "{field} does not mention the bot and is not in a thread with it, so the bot would not read this message. Add "
+    "`@Cogency`."
 )
 NOT_CHOICE: Final = "{field} must be one of {choices}."
 NO_CHECKS: Final = "{field} has no checks. Add at least one, such as `contains: yes`."
@@ -85,23 +86,22 @@ IN_PRIVATE: Final = "a private message"
 IN_FILE: Final = "the file {name}"
 
 # Why a question has no result.
-REFUSED: Final = "the bot refused the question: {reason}"
 TIMED_OUT: Final = "no answer within {seconds:g} s"
-TURN_ENDED: Final = "the turn ended as {outcome}: {text}"
+TURN_ENDED: Final = "the outcome of the turn is `{outcome}`: {text}"
 SETUP_FAILED: Final = "message {number} before the question failed: {reason}"
 FACT_REFUSED: Final = "the fact {text} was not stored: {reason}"
 DOCUMENT_REFUSED: Final = "the document {name} was not stored"
-UNFINISHED: Final = "unfinished"
+UNFINISHED: Final = "the answer was not finished"
 
 # How a run was stopped.
 STOPPED_BY_BUDGET: Final = (
-    "Stopped: the budget of {budget} is used up ({spent}). {left} were not asked. Raise --budget to ask them."
+    "Stopped: the budget of {budget} is used up ({spent}). Not asked: {left}. To ask the rest, raise --budget."
 )
 STOPPED_UNPRICED: Final = (
     "Stopped: {model} has no list price, so a budget in dollars cannot be checked. Use a budget in tokens, as in "
     "--budget '200,000 tokens'."
 )
-STOPPED_BY_USER: Final = "Interrupted. The report contains what was finished; {left} were not asked."
+STOPPED_BY_USER: Final = "Interrupted. The report contains the finished questions. Not finished: {left}."
 SPENT: Final = "{spent} spent"
 COST_NOT_STORED: Final = "The cost and the result of this run were not stored. {reason}"
 NO_REASON: Final = "no reason given"
@@ -150,8 +150,9 @@ REHEARSAL_ASKED: Final = (
 )
 SAYS: Final = (
     "Each question is asked in a new workspace, on a database that is deleted afterward, with your settings for models "
-    "and tools. The exit code is 0 if enough answers pass, 1 if not, 78 if the file has a mistake, and 130 after "
-    "Ctrl-C, which still writes the reports. docs/eval.md describes the file format."
+    "and tools. The exit code is 0 if enough answers pass, and 1 if not. Other codes report problems: for example, 78 "
+    "if the file has a mistake, and 130 after Ctrl-C (the reports are still written). docs/eval.md describes the file "
+    "format and the exit codes."
 )
 
 # An exam of feedback. A model reads the rubrics.
@@ -172,6 +173,7 @@ RUBRICS: Final[Mapping[FeedbackReason, str]] = {
 NOT_STORED_ANY_MORE: Final = "(no longer stored)"
 FROM_FEEDBACK: Final = "Wrote {questions} to {file}. To run them, name a judge with --judge."
 LEFT_OUT: Final = (
-    " {ratings} left out, because the question is repeated, too long or no longer stored, or contains a secret."
+    " {ratings} left out, for example because the question is repeated, too long, or no longer stored, or contains a "
+    "secret."
 )
-NO_FEEDBACK: Final = "No one has shared feedback with the operators yet, so no file was written."
+NO_FEEDBACK: Final = "There is no shared feedback that can be used, so no file was written."

@@ -121,7 +121,7 @@ def test_an_unknown_cost_is_not_a_small_one() -> None:
 
 @pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.ANSWERED])
 def test_an_answer_that_is_not_complete_is_none(outcome: Outcome) -> None:
-    assert incomplete(replace(SEEN, outcome=outcome)).startswith(f"the turn ended as {outcome.value}: ")
+    assert incomplete(replace(SEEN, outcome=outcome)).startswith(f"the outcome of the turn is `{outcome.value}`: ")
     assert incomplete(SEEN) == ""
     assert incomplete(Observation("", outcome=None, trouble="unfinished")) == "unfinished"
 

@@ -20,7 +20,7 @@ from tests.examples import examples
 from tests.fakes.evals import exam, question, says_yes
 from tests.patience import until
 
-LEFT = "3 questions were not asked. Raise --budget to ask them."
+LEFT = "Not asked: 3 questions. To ask the rest, raise --budget."
 FIVE = exam(*map(question, "abcde"))
 
 
@@ -119,7 +119,7 @@ async def test_an_interrupted_run_keeps_what_was_finished_and_ends_what_was_not(
     assert sorted(cancelled) == ["b", "c"]
     assert runner.stopped == (
         StopReason.INTERRUPTED,
-        "Interrupted. The report contains what was finished; 4 questions were not asked.",
+        "Interrupted. The report contains the finished questions. Not finished: 4 questions.",
     )
 
 
@@ -137,7 +137,7 @@ async def test_a_question_that_cannot_be_asked_is_an_error_and_the_others_go_on(
     assert [(result.status, result.problems) for result in results] == [
         (RunStatus.PASSED, []),
         (RunStatus.ERROR, ["the model is down"]),
-        (RunStatus.ERROR, ["there is no complete answer: the turn ended as cut: “Half an”"]),
+        (RunStatus.ERROR, ["there is no complete answer: the outcome of the turn is `cut`: “Half an”"]),
         (RunStatus.FAILED, ["the answer does not contain “yes”"]),
         (RunStatus.PASSED, []),
     ]
