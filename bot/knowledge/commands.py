@@ -163,7 +163,7 @@ LEARN_COMMAND = declaration.Command(
         ),
         declaration.Argument(
             "file",
-            "The file: text, PDF, Word, Excel, PowerPoint",
+            "A file, such as text, PDF, Word, Excel, or PowerPoint",
             declaration.ArgumentKind.FILE,
         ),
     ),

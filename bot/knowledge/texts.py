@@ -25,7 +25,7 @@ SHARES_HERE = "I share with the team what full members tell me in this channel."
 SHARES_ALREADY = "I already share what people tell me here."
 SHARES_NOTHING = "I do not share what people tell me here."
 NOT_SHARING = "Only channel managers and operators can decide whether I share what people tell me here."
-SHARED_IN_PUBLIC = "I can share only from public channels without guests or outsiders. Ask there."
+SHARED_IN_PUBLIC = "I can share only from public channels without guests or outsiders. Use this command there."
 KNOWN_HERE = "I know {many} here:"
 KNOWLEDGE_PAGE = "Page {page} of {pages}. For another page, use `/knowledge page {another}`."
 NOTHING_KNOWN = (
@@ -35,8 +35,8 @@ NOTHING_KNOWN_YET = "There are no documents here. A manager of this place can ad
 NOT_FOR_GUESTS = "Only full members can add and see documents."
 NO_SUCH_DOCUMENT = "There is no document {number} here. To see the list, use `/knowledge`."
 NOT_REMOVING = (
-    "Only the person who added this document, a manager of the channel where it was added, or an operator can "
-    "remove it."
+    "You cannot remove this document. The person who added it can do that, and so can managers of the channel where it "
+    "was added, and operators."
 )
 DOCUMENT_REMOVED = "Removed: {name}. I no longer use it, and its content is erased."
 DOCUMENT_REMOVED_LATER = (
@@ -57,11 +57,11 @@ LEARNING_NOW = "Reading it. This can take a minute."
 LEARNED = "Learned: {name} ({size}). {who} To see or remove it, use `/knowledge`."
 FOUND_BY_YOU = "Only you can ask me about it."
 FOUND_HERE = "Full members can ask me about it here."
-FOUND_BY_TEAM = "Full members can ask me about it here, in other public channels and in direct messages."
+FOUND_BY_TEAM = "Full members can ask me about it here, in other public channels, and in direct messages."
 NOT_ALL_READ = "I could not read all of it: {why}."
 NOT_LEARNED = "{name} was not learned: {why}."
 EMPTY_FILE = "it contains no text"
-TOO_LONG_TO_LEARN = "it is longer than {chars} characters; add it in parts"
+TOO_LONG_TO_LEARN = "it is too long (the limit is about {chars} characters); add it in parts"
 ONLY_A_PART = "only a part of it could be read"
 NO_ROOM_ANY_MORE = "its current text is too long for me to search quickly here"
 TOO_MANY_DOCUMENTS = "Not learned: this place already has 1,000 documents. Remove some of them with `/knowledge` first."
@@ -92,8 +92,8 @@ DIGEST_HEAD = "**What I did not answer well last week** in channels that you man
 DIGEST_LINE = "- {questions} about {subjects} in {channel}: {why}"
 DIGEST_CHANNEL = "this channel"
 DIGEST_END = (
-    "Use `/knowledge unanswered` in the channel to see them, and to teach me what was missing. To stop this weekly "
-    "message, use `/knowledge digest off`."
+    "To see these questions and teach me what was missing, use `/knowledge unanswered` in the channel. To stop this "
+    "weekly message, use `/knowledge digest off`."
 )
 DIGEST_ON = (
     "On Mondays, I will send you a message if there are questions that I did not answer well in a channel that you "

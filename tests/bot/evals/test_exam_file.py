@@ -192,7 +192,7 @@ KNOWN = f"Known fields: {', '.join(QUESTION_FIELDS)}."
         ),
         (asking(f"{EXPECT}    memory: ['My password is hunter2-Xk9.']\n"), 5, "that the bot never stores"),
         (asking(f"{EXPECT}    before: [{{in: general, say: hello}}]\n"), 5, "does not mention the bot"),
-        (asking(f"{EXPECT}  - name: a\n    ask: Hi\n{EXPECT}"), 5, "another question called `a` in line 2"),
+        (asking(f"{EXPECT}  - name: a\n    ask: Hi\n{EXPECT}"), 5, "another question called `a` on line 2"),
         ("questions: &a []\n", 1, "YAML anchors and aliases are not supported."),
         ("questions: *a\n", 1, "YAML anchors and aliases are not supported."),
         ("questions: !!python/object:os.system {}\n", 1, "YAML tags such as tag:yaml.org,2002:python/object:os.system"),
