@@ -168,7 +168,9 @@ CHANGE = PanelForm(
     title="Change",
     submit="Change",
     fields=(
-        FormField("when", "New time", hint=f"Leave empty to keep the time. {_WHEN}", optional=True, max_chars=200),
+        FormField(
+            "when", "New time", hint=f"Leave empty to keep the time. Examples: {_WHEN}", optional=True, max_chars=200
+        ),
         FormField("what", "What", FieldKind.LINES, optional=True, max_chars=MAX_CHARS - 300),
     ),
     words=_words_of,
@@ -226,13 +228,13 @@ COMMAND = declaration.Command(
     phrases=("show schedules", "my schedules", "my reminders", "show my reminders"),
     means=lambda words, _: _is_order(words),
     examples={
-        "remind me tomorrow at 9:00 to call Ann": "set a reminder, for platforms that have their own `/remind`",
+        "remind me tomorrow at 9:00 to call Ann": "set a reminder (Slack has a `/remind` of its own)",
         "ask every Monday at 8:00 | sum up the week here": "schedule a question that I answer at that time",
         "ask if changed every hour | is the site up?": "schedule a question, and post the answer only if it changed",
         "pause 3": "pause schedule 3; `resume 3` continues it",
         "edit 3 tomorrow at 10:00": "change the time of schedule 3; to change its text, add `|` and the new text",
         "cancel 3": "cancel schedule 3",
-        "forbid": "for channel managers: stop scheduled posts here; `allow` permits them again",
+        "forbid": "for channel managers: allow no new scheduled posts here; `allow` permits them again",
         "all": "for operators: see when and where everyone's schedules run",
     },
 )

@@ -46,9 +46,9 @@ CHANGED = "Changed. **{when}**.{following}\n“{words}”"
 PAUSED = "Paused until you resume it: “{words}”"
 RESUMED = "Resumed: **{when}**.{following}\n“{words}”"
 CANCELLED = "Canceled: “{words}”"
-NOT_ANY_MORE = "It is no longer scheduled."
+NOT_ANY_MORE = "This is no longer scheduled."
 WHICH_OF_THEM = "Which one do you mean?"
-NEVER_AGAIN = "It has no next run. Choose a new time."
+NEVER_AGAIN = "This schedule has ended. To use it again, choose a new time."
 UNKNOWN = "Your list does not have a number {id}. To see the list, use `/schedules`."
 NOTHING = (
     "You have no reminders or scheduled tasks. To create one, try `/schedules remind me tomorrow at 9:00 to call Ann`."
@@ -56,7 +56,7 @@ NOTHING = (
 NOTHING_OF_ANYBODY = "Nobody has any reminders or scheduled tasks."
 YOURS = "Your reminders and scheduled tasks:"
 PAGE_OF = "Page {page} of {pages}. For another page, use `/schedules page {another}`."
-OF_ALL = "Everyone's reminders and scheduled tasks, without their text ({shown}):"
+OF_ALL = "Everyone's reminders and scheduled tasks, without their text ({shown} shown):"
 USAGE = (
     "`/schedules` lists your reminders and scheduled tasks. You can add `pause 3`, `resume 3`, `cancel 3`, or `edit 3 "
     "tomorrow at 9:00 | new words`. `remind me tomorrow at 9:00 to call Ann` sets a reminder. `ask every Monday at "
@@ -69,7 +69,8 @@ FORBIDDEN = (
     "For a reminder in a direct message, use `/schedules remind me …`."
 )
 FORBID_DONE = (
-    "Nobody can schedule posts here from now on. Existing schedules keep running until their owners cancel them."
+    "Nobody can schedule new posts here from now on. Existing schedules keep running. The people who created them, and "
+    "operators, can cancel them."
 )
 ALLOW_DONE = "People can schedule posts here again."
 MANAGERS_ONLY = "Only channel managers and operators can change that."
@@ -133,7 +134,7 @@ LAPSED = (
     "Your {kind} “{words}” is paused, because it has run for six months and was scheduled without an end date. You can "
     "keep it for another six months."
 )
-LAPSE_LINE = f"{LAPSES}, or end it? Only the person who scheduled it can decide.*"
+LAPSE_LINE = f"{LAPSES}, or end it? Only the person who scheduled it can use these buttons.*"
 LAPSE_LINE_HOW = f"{LAPSES} with `/schedules resume {{id}}`, or end it with `/schedules cancel {{id}}`.*"
 HOW_TO_GO_ON = "To run it for another six months, resume it: `/schedules resume {id}`."
 SCHEDULE_ENDED = "Your {kind} “{words}” has ended. {why}"
@@ -154,4 +155,7 @@ NO_CHECKS = "This task's check is not available here."
 
 AT_A_TIME = f"{SCHEDULED}{{when}}*"  # Below the answer of the question that wanted it
 # Where there are no buttons, the line says what to type.
-AT_A_TIME_HOW = f"{SCHEDULED}{{when}}. To change or cancel it: `/schedules edit {{id}} NEW TIME`, `cancel {{id}}`.*"
+AT_A_TIME_HOW = (
+    f"{SCHEDULED}{{when}}. To change it, use `/schedules edit {{id}} NEW TIME`. To cancel it, use `/schedules cancel "
+    "{id}`.*"
+)

@@ -162,7 +162,7 @@ async def test_a_repetition_in_another_zone_shows_its_next_times_in_the_persons_
     service = AnnsCommands()
     panel = await service.remind("every Monday at 9:00 New York time to call the US team")
     assert "Monday, November 23, 09:00 America/New_York; then every Monday at 09:00" in panel.text
-    assert "\nNext Europe/Berlin: Mon, Nov 23, 15:00; Mon, Nov 30, 15:00; Mon, Dec 7, 15:00.\n" in panel.text
+    assert "\nNext (Europe/Berlin): Mon, Nov 23, 15:00; Mon, Nov 30, 15:00; Mon, Dec 7, 15:00.\n" in panel.text
 
 
 @pytest.mark.slow
