@@ -12,7 +12,10 @@ from bot.chat.texts.formatting import counted, literal, platform_name, shortened
 FORGET_WHICH = "What should I forget? Write {ways}."
 FORGET_DECLINED = "Nothing was forgotten."
 FORGET_THREAD = "Forget this thread"
-FORGET_THREAD_WHAT = "Erase what you wrote to the bot in this thread, and everything derived from it."
+FORGET_THREAD_WHAT = (
+    "Erase what you wrote to the bot in this thread, its answers, and what it remembered from them. You see a preview "
+    "first."
+)
 EDITED_MEANWHILE = (
     "*You edited your question after I started. This answers the earlier version. To answer the new one, press "
     "Regenerate.*"
@@ -129,15 +132,15 @@ ABOUT_TOO_SHORT = (
 )
 OTHERS = "not shown here, because other people can read this conversation"
 FORGET_CHANGED = "What you asked me to forget has changed since the preview. Nothing has been erased yet."
-FORGETTING = "I am still forgetting what you asked me to forget earlier. Wait until it is done, then ask again."
+FORGETTING = "I am still working on your earlier `/forget` requests. Wait until they are done, then ask again."
 FORGET_STOPPED = "I stopped the search. Nothing was forgotten."
 NOTHING_SOUGHT = "There is no search to stop."
 ERASING = "Erasing. This can take a while. I will post here when it is done."
 FORGET_UNREADABLE = "This button no longer works. Use `/forget` again."
 # No preview counts choices: whoever has asked once may have made some.
 NOTHING_BUT_CHOICES = (
-    "I have not stored any messages from you, and I know nothing about you. Do you also want me to forget your "
-    "preferences, such as your model?"
+    "I have not stored any messages from you, and I know nothing about you. Do you want me to forget your preferences, "
+    "such as your model?"
 )
 
 
@@ -234,7 +237,7 @@ def _what(wish: Wish, zone: tzinfo) -> str:
         case Everything():
             return "everything that you told me: all threads, and everything I remember about you"
         case During(_, period):
-            return f"what you said {_span(period, zone)}, everywhere"
+            return f"what you said everywhere {_span(period, zone)}"
         case AboutTopic(_, words):
             return f"everything that mentions “{literal(words)}”: what you said, the answers to it, and what I know"
         case _:

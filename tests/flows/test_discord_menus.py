@@ -310,7 +310,7 @@ async def test_a_scope_says_what_the_words_are_about() -> None:
             ({"scope": "about", "what": "boats"}, "mentions “boats”"),
             ({"scope": "everything"}, "I will forget everything that you told me"),
             ({"scope": "thread"}, "There is nothing to forget in this thread"),
-            ({"scope": "time", "what": "2 hours"}, "I will forget what you said from"),
+            ({"scope": "time", "what": "2 hours"}, "I will forget what you said everywhere from"),
         ):
             called = await fake.command(ANN, "forget", **options)
             assert understood in seen(await shown_for(fake, called))

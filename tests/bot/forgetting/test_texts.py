@@ -34,7 +34,7 @@ def test_nothing_more_is_named_where_everything_is_shown() -> None:
     asked = forgetting_texts.forget_question(
         During("ann", MORNING), Preview(counts, ("a boat", "my boat"), "name"), UTC
     )
-    span = "from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC), everywhere."
+    span = "everywhere from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC)."
     assert f"{span} That is 1 message, 1 fact, in 1 thread." in asked
     assert "more" not in asked
 

@@ -256,8 +256,8 @@ async def test_an_export_goes_to_the_direct_messages(slack: FakeSlack, ann: Home
 @pytest.mark.parametrize(
     ("label", "question"),
     [
-        ("The last 2 hours…", "I will forget what you said from"),
-        ("Today…", "I will forget what you said from"),
+        ("The last 2 hours…", "I will forget what you said everywhere from"),
+        ("Today…", "I will forget what you said everywhere from"),
         ("Everything…", "I will forget everything that you told me"),
     ],
 )
