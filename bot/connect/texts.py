@@ -35,8 +35,9 @@ CONNECT = "Connect"
 NOT_ME = "That was not me"
 REFUSED = "I did not connect {account}. Your code might have been seen by someone else, so keep codes to yourself."
 CONNECTED = (
-    "Your accounts are connected. In direct messages, I now use what you told me in either of them. Their spending "
-    "counts together, and `/forget` covers both. Channels stay separate. To disconnect, use `/connect off`."
+    "Your accounts are connected. In direct messages, I now use what you told me in any of them. Their spending counts "
+    "together, and `/forget` covers all of them, except `/forget thread`. Channels stay separate. To disconnect, use "
+    "`/connect off`."
 )
 YOURS = "Your connected accounts:"
 CONNECT_ANOTHER = "Connect another account"

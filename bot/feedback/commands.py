@@ -51,7 +51,7 @@ COMMAND = declaration.Command(
         "wrong: it is called Heron": "say what was wrong with my last answer to you here",
         "wrong share: it is called Heron": "also let the bot's operators read the question and the answer",
         "good": "rate my last answer to you here 👍",
-        "list": "for managers of this channel, and for operators in direct messages: see the feedback",
+        "list": "for managers of this channel, and for operators: see the feedback",
         "take 12": (
             "for managers and operators: mark #12 as in progress; `fixed 12` and `reopen 12` also change its state"
         ),

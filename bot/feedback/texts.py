@@ -43,7 +43,7 @@ SEEN_IN_CHANNEL = (
     "The managers of this channel, and operators who are in it, can read your words. Other operators only see the "
     "reason, as a count."
 )
-SEEN_COUNT = "Nobody else can read this. The bot's operators only see the reason, as a count."
+SEEN_COUNT = "I do not show your words to anyone else. The bot's operators only see the reason, as a count."
 NO_ANSWER = "I have no answer to you here that you could rate. Press 👎 below an answer."
 NOT_RATED = "Rate that answer with 👎 first. It may also have been deleted."
 UNCLEAR = "I did not understand that. {how}"
@@ -82,8 +82,8 @@ FILTERS = {
     "all": "All",
 }
 LIST_USAGE = (
-    "Use `/feedback list open`, `list fixed`, or `list wrong` to filter, `/feedback take N`, `fixed N`, or `reopen N` "
-    "to change the state."
+    "To filter, use `/feedback list open`, `list fixed`, or `list wrong`. To change the state, use `/feedback take N`, "
+    "`fixed N`, or `reopen N`."
 )
 PAGE_OF = "Page {page} of {pages}. `/feedback list page {another}` shows another page."
 
