@@ -90,7 +90,8 @@ async def _create(tokens: PersonTokens, call: CommandCall, name: str, scopes: st
     )
     issued = await tokens.service.issue(request)
     ends = api_texts.EXPIRES.format(day=issued.token.definition.expires)
-    return Panel(api_texts.TOKEN_CREATED.format(name=named, secret=issued.secret.reveal(), ends=ends))
+    scopes, secret = scope_words(wanted), issued.secret.reveal()
+    return Panel(api_texts.TOKEN_CREATED.format(name=named, secret=secret, scopes=scopes, ends=ends))
 
 
 async def _sign_in(tokens: PersonTokens, sign_ins: SignIns, call: CommandCall) -> Panel:

@@ -11,14 +11,14 @@ NAME_TAKEN = (
 )
 POST_ALONE = (
     "A token with the post scope must be for a service in one channel (--as service, and --place with a channel) or "
-    "for a person. Only operators can create a person's token with this scope. It cannot have other scopes, so that no "
-    "program posts what the bot told it."
+    "for a person. Only operators can create a person's token with this scope, and that token cannot have other "
+    "scopes, so that no program posts what the bot told it."
 )
 NO_SUCH_TOKEN = "There is no token named {name}."
 NAME_OF_MANY_TOKENS = "Several tokens are named {name}. Use a number instead: {numbers}."
 NEVER_EXPIRES = "never expires"
-EXPIRES = "expires {day:%Y-%m-%d}"
-EXPIRED = "expired {day:%Y-%m-%d}"
+EXPIRES = "expires on {day:%Y-%m-%d}"
+EXPIRED = "expired on {day:%Y-%m-%d}"
 NEVER_USED = "never used"
 LAST_USED = "last used {time:%Y-%m-%d %H:%M} UTC"
 A_DAY = "{budget} a day"
@@ -27,8 +27,8 @@ SERVICE_IN = "service in {place}"
 # `/tokens`
 TOKENS_OFF = "My operators do not let people create tokens for programs. Ask an operator to create one for you."
 TOKENS_USAGE = (
-    "Write `create NAME`. For fewer scopes than {scopes}, add the ones that the token needs, as in `create my-editor "
-    "ask`. To revoke a token, write `revoke NAME`."
+    "To create a token, write `/tokens create NAME`. For fewer scopes than {scopes}, add the ones that the token needs, "
+    "as in `/tokens create my-editor ask`. To revoke a token, write `/tokens revoke NAME`."
 )
 NO_TOKENS = "You have no tokens. With a token, a program such as your editor can ask me as you."
 YOUR_TOKENS = "Your API tokens:"
@@ -36,8 +36,8 @@ CREATE_IN_DM = "Only you should see your tokens. To create one, write to me in a
 SCOPES_NOT_ALLOWED = "On this bot, your tokens can have these scopes: {scopes}."
 TOKEN_CREATED = (
     "Here is your new token, **{name}**. I will show it only once, so copy it now:\n\n`{secret}`\n\nPrograms with "
-    "this token can ask me as you, and read what I could show you in a direct message. It {ends}. To revoke it, use "
-    "`/tokens revoke {name}`."
+    "this token can use me as you (scopes: {scopes}), and may read what I could show you in a direct message. The "
+    "token {ends}. To revoke it, use `/tokens revoke {name}`."
 )
 SIGN_IN_CODE = (
     "Your code is **{code}**. It is valid once, for {minutes} minutes. Enter it only on my sign-in page, and only if "

@@ -38,8 +38,8 @@ THREAD = "Continue this thread, by an ID from an earlier answer or from the list
 
 FORGET_TITLE = "Forget something"
 FORGET = (
-    "Erase what the user told Cogency. Call it with `what` first: nothing has been erased yet, and the result says "
-    "what would be erased. Show this to the user. Only if the user agrees, call it again with the `confirmation` from "
+    "Erase what the user told Cogency. Call it with `what` first: this call erases nothing, and its result says what "
+    "would be erased. Show the result to the user. Only if the user agrees, call it again with the `confirmation` from "
     "the result."
 )
 WHAT = "“about” and a word, “today”, “2 hours”, “since Monday”, “thread”, or “everything”"

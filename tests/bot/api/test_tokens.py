@@ -112,8 +112,8 @@ async def test_the_audit_says_which_tokens_people_created_and_revoked() -> None:
         ("create ide", frozenset[TokenScope](), "Ask an operator"),
         ("create ide ask,forget", ALLOWED, "can have these scopes: ask, recall"),
         ("create ide ask forget", ALLOWED, "can have these scopes: ask, recall"),
-        ("create", ALLOWED, "Write `create NAME`"),
-        ("delete ide", ALLOWED, "Write `create NAME`"),
+        ("create", ALLOWED, "write `/tokens create NAME`"),
+        ("delete ide", ALLOWED, "write `/tokens create NAME`"),
     ],
 )
 async def test_a_person_gets_no_token_that_the_operator_does_not_allow(
