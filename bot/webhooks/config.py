@@ -159,7 +159,7 @@ class _Entry:
             self.fail(texts.HOOK_NO_TABLE)
         for key in cast("dict[str, object]", keys):
             if key not in KEYS:
-                self.fail(self._unknown("key", key, KEYS))
+                self.fail(self._unknown("", key, KEYS))
         preset = self._preset()
         scheme = self._scheme(preset)
         action = self._choice("do", [each.value for each in Action], Action.POST.value)
@@ -290,9 +290,11 @@ class _Entry:
 
     @staticmethod
     def _unknown(key: str, value: str, known: Sequence[str]) -> str:
+        """Return what is wrong with the value of a key; of a key itself, if `key` is ""."""
         close = get_close_matches(value, known, 1)
         meant = texts.DID_YOU_MEAN.format(close=close[0]) if close else ""
-        return texts.UNKNOWN.format(key=key, value=value[:60], known=_listed(known), meant=meant)
+        sentence = texts.UNKNOWN if key else texts.UNKNOWN_KEY
+        return sentence.format(key=key, value=value[:60], known=_listed(known), meant=meant)
 
 
 def _listed(known: Sequence[str]) -> str:

@@ -42,6 +42,7 @@ HOOK_NAME: Final = (
     "letter."
 )
 HOOK_NO_TABLE: Final = "it must be a table, as in [alerts] with its keys below."
+UNKNOWN_KEY: Final = "{value} is not a valid key.{meant} The valid keys are {known}."
 UNKNOWN: Final = "{key} cannot be {value}.{meant} Use one of these: {known}."
 DID_YOU_MEAN: Final = " Did you mean {close}?"
 MISSING: Final = "{key} is missing. Use one of these: {known}."
@@ -57,10 +58,10 @@ TOOL_FORM: Final = (
     'tools must be a list of tool names, in which * matches any characters, as in ["recall", "grafana.*"].'
 )
 MENTION_FORM: Final = (
-    "mention must be a list of IDs: people (U0123456789) or user groups (S0123456789) on Slack, and people "
+    "mention must be a list of IDs: people (U0123456789) or user groups (S0123456789) in Slack, and people "
     "(41771983423143937) or roles (&41771983423143936) on Discord."
 )
-QUIET_FORM: Final = "quiet must be a time span with a time zone, as in 22:00-07:00 Europe/Berlin."
+QUIET_FORM: Final = "quiet must be a time span, optionally with a time zone, as in 22:00-07:00 Europe/Berlin."
 ASK_MISSING: Final = 'do = "ask" needs a question. Add it, as in ask = "What could be the cause?".'
 ASK_UNUSED: Final = 'ask is used only with do = "ask". Set do = "ask", or remove ask.'
 TOOLS_UNUSED: Final = 'tools are used only with do = "ask". Set do = "ask", or remove tools.'
@@ -86,7 +87,7 @@ TEMPLATE_FAILED: Final = "its template does not work with the payload: {error}"
 TOLD_UNKNOWN: Final = "There is no such webhook here"
 TOLD_METHOD: Final = "Send a POST request"
 TOLD_HEADERS: Final = "The request has too many headers"
-TOLD_LENGTH: Final = "Send the body with a Content-Length, not in chunks"
+TOLD_LENGTH: Final = "Send the body with a Content-Length header, not in chunks"
 TOLD_BUSY: Final = "Too many events are waiting; try again in a minute"
 TOLD_RATE: Final = "Too many events; try again in a minute"
 TOLD_UNSTORED: Final = "The event could not be stored; try again in a minute"

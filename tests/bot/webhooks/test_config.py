@@ -92,7 +92,7 @@ def test_two_secrets_are_accepted_while_one_replaces_the_other() -> None:
         (f"[Alerts]\n{LEAST}", "lowercase"),
         (f'["a/../b"]\n{LEAST}', "lowercase"),
         (f"[alerts]\n{LEAST}chanel = 1", "Did you mean channel"),
-        (f'[alerts]\n{LEAST}secret = "{SECRET}"', "key cannot be secret"),
+        (f'[alerts]\n{LEAST}secret = "{SECRET}"', "secret is not a valid key"),
         (f"[alerts]\n{LEAST}".replace("alertmanager", "alertmanger"), "Did you mean alertmanager"),
         (f"[alerts]\n{LEAST}".replace('preset = "alertmanager"', ""), "preset is missing"),
         (f"[alerts]\n{LEAST}".replace('secret_env = "ALERTS"', ""), "either secret_env"),
