@@ -152,7 +152,10 @@ KEY_WITHOUT_CREDIT = (
     "{label} reports that the account of API key {number} of {count} in {setting} ({end}) has no credit left. The bot "
     "uses the other keys, and tries this one again in an hour. Check the account's plan and billing."
 )
-KEYS_REFUSED = "{label} refused all {count} API keys in {setting} ({ends}). Check {setting}."
+KEYS_REFUSED = (
+    "None of the {count} API keys in {setting} ({ends}) can be used, because {label} refused them, or their accounts "
+    "have no credit left. Check {setting}."
+)
 KEYS_LIMITED = (
     "{label} is limiting requests for every usable API key in {setting}. One of them can be used again in {span} "
     "({time} UTC)."

@@ -31,7 +31,7 @@ class HookSettings:
         section=Section.TOOLS,
         description=(
             "A Python file or module with your hooks: async functions that check questions, tool calls, answers, and "
-            "everything that is sent to a model. They run inside the bot; see docs/hooks.md. Default: none."
+            "the texts that are sent to a model. They run inside the bot; see docs/hooks.md. Default: none."
         ),
         example="my_hooks.py",
         sensitivity=Sensitivity(runs_code=lambda name: name is not None and name.endswith(".py")),

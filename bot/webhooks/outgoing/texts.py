@@ -31,7 +31,7 @@ WORDS_NEED_PLACES = "with words = true, list the channels in places"
 KEY_MISSING = "secret_env or secret_file is missing; name the environment variable or the file with the secret"
 KEY_TWICE = "{first} and {second} are both set; remove one of them"
 BAD_VARIABLE = "{key} must be the name of an environment variable, not the secret itself"
-VARIABLE_MISSING = "{key} names the environment variable {variable}, which is not set"
+VARIABLE_MISSING = "{key} names the environment variable {variable}, which is not set or is empty"
 NO_TEXT = 'the value of {key} must be a quoted string, as in {key} = "…"'
 NO_LIST = 'the value of {key} must be a list of quoted strings, as in {key} = ["…"]'
 

@@ -202,7 +202,10 @@ async def test_keys_that_are_all_refused_are_one_error_and_one_of_them_is_tried_
     pool = Pool([[[refused()], "back"], [[refused()], [refused()]]])
     with pytest.raises(ProviderRefused) as failed:
         await pool.ask()
-    assert str(failed.value) == "OpenAI refused all 2 API keys in OPENAI_API_KEY (…1111, …2222). Check OPENAI_API_KEY."
+    assert str(failed.value) == (
+        "None of the 2 API keys in OPENAI_API_KEY (…1111, …2222) can be used, because OpenAI refused them, or their "
+        "accounts have no credit left. Check OPENAI_API_KEY."
+    )
     assert failed.value.reason.to_person != str(failed.value)
     assert len(pool.warned) == 2
     assert await pool.ask() == "back"
