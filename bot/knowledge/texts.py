@@ -96,8 +96,8 @@ DIGEST_END = (
     "weekly message, use `/knowledge digest off`."
 )
 DIGEST_ON = (
-    "On Mondays, I will send you a message if there are questions that I did not answer well in a channel that you "
-    "manage."
+    "On Mondays, I will send you a message if there are several questions that I did not answer well in a channel that "
+    "you manage."
 )
 DIGEST_OFF = "I will no longer send you a weekly message about questions that I did not answer well."
 TEACH_BUTTON = "Teach the bot…"
