@@ -27,8 +27,8 @@ SERVICE_IN = "service in {place}"
 # `/tokens`
 TOKENS_OFF = "My operators do not let people create tokens for programs. Ask an operator to create one for you."
 TOKENS_USAGE = (
-    "To create a token, write `/tokens create NAME`. For fewer scopes than {scopes}, add the ones that the token needs, "
-    "as in `/tokens create my-editor ask`. To revoke a token, write `/tokens revoke NAME`."
+    "To create a token, write `/tokens create NAME`. For fewer scopes than {scopes}, add the ones that the token "
+    "needs, as in `/tokens create my-editor ask`. To revoke a token, write `/tokens revoke NAME`."
 )
 NO_TOKENS = "You have no tokens. With a token, a program such as your editor can ask me as you."
 YOUR_TOKENS = "Your API tokens:"

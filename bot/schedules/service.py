@@ -367,7 +367,8 @@ def _following(timing: Timing, now: datetime, asker: Asker) -> str:
     """The line with the next times of a repetition, in the asker's zone; "" for one time."""
     zone = asker.person.time_zone or timing.zone
     times = following_in_words(timing, now, zone)
-    return schedule_texts.FOLLOWING.format(times=times, zone="" if zone == timing.zone else f" ({zone})") if times else ""
+    other_zone = "" if zone == timing.zone else f" ({zone})"
+    return schedule_texts.FOLLOWING.format(times=times, zone=other_zone) if times else ""
 
 
 def _not_understood(read: WhenUnclear, before: str) -> ScheduleAnswer:
