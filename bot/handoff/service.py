@@ -89,6 +89,9 @@ class HandoffService:
                 return await self._send(asker, order)
             case orders.AskNow(note):
                 reply = await self._answer(asker, thread, None)
+                # What is shared from direct messages was shown before.
+                if share and reply.audience.partition(":")[0] == AudienceKind.PERSON:
+                    return await self._prepare(asker, reply, texts.SHARE_SHOWN_FIRST)
                 return await self._ask(asker, reply, note)
             case orders.Take(number):
                 return await self.take(asker.person.id, number)

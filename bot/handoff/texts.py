@@ -43,6 +43,10 @@ PREVIEW_PRIVATE_HOW = "If you choose *Ask without sharing*, they get only your n
 PREVIEW_CHANGED = (
     "The conversation or the people to ask have changed, so nothing was sent. This is what it looks like now."
 )
+SHARE_SHOWN_FIRST = (
+    "Nothing has been sent yet. First check what the people you ask would get. To add your message, press *Add a "
+    "message…*."
+)
 ASKED = "I asked {people}. I will write here when one of them takes over. Until then, I keep answering."
 ASKED_NOTE = "They got only your name and your message, and nothing else from this conversation."
 ASKED_ALONE = "They got only your name, and nothing from this conversation."

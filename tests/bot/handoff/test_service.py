@@ -440,6 +440,16 @@ async def test_a_message_alone_shares_nothing_of_direct_messages() -> None:
     assert "<@ann>" in desk.shown_to(BOB)
 
 
+async def test_a_message_that_shares_direct_messages_sends_nothing_before_they_are_shown() -> None:
+    desk = Desk(place=DIRECT)
+    await desk.answered()
+    panel = await desk.use(NOTE, share=True)
+    assert panel.text.startswith(texts.SHARE_SHOWN_FIRST)
+    assert QUESTION in panel.text
+    assert texts.SHARE_BUTTON in [action.label for action in panel.actions]
+    assert not await desk.store.handoffs.listed(limit=9)
+
+
 async def test_a_message_that_was_being_sent_when_all_was_forgotten_is_deleted() -> None:
     desk = Desk(f"person:{BOB}")
     await desk.answered()
