@@ -28,9 +28,9 @@ class ActSettings:
         ActMode.OFF,
         section=Section.ACCESS,
         description=(
-            "Whether the bot can act in Slack and on Discord for people who ask, within their own rights. For example, "
-            "it can post, react, pin, and start threads (docs/acts.md): off, channels (in channels whose managers turn "
-            "it on with /channel act on), or on (in every channel, unless its managers turn it off)."
+            "Whether the bot can act in Slack and on Discord for people who ask (for example post, react, pin, or "
+            "start threads), within their own rights (docs/acts.md): off, channels (in channels whose managers turn it "
+            "on with /channel act on), or on (in every channel, unless its managers turn it off)."
         ),
         after="COGENCY_AMBIENT_PER_DAY",
     )

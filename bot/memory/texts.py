@@ -76,7 +76,7 @@ MEMORY_HELP: Mapping[str, str] = {
     "/memory undo": "restore what you deleted last, within a minute",
     "/memory correct 3 NEW WORDS": "replace entry 3 with your own words",
     "/memory everywhere 3": "use entry 3 in all my replies to you",
-    "/memory here 3": "no longer use entry 3 everywhere",
+    "/memory here 3": "undo `everywhere 3`: use entry 3 only where the usual rules allow it",
     "/memory both 3": "keep entry 3 and the newer one that may have replaced it",
     "/memory replace 3": "replace entry 3 with the newer one that may have replaced it",
     "/memory keep 3": "keep entry 3, which may be out of date",
