@@ -111,7 +111,7 @@ async def test_in_discord_each_person_signs_in_by_a_link_of_their_own_and_out_ag
                 assert done.status_code == 200
             assert "the notes of ann: buy bread" in await asked_in_discord(discord, ANN)
             assert "the notes of bo: sell boat" in await asked_in_discord(discord, BO)
-            assert "no longer accepts" in await told_in_discord(discord, ANN, "sign out wiki")
+            assert "has revoked my access" in await told_in_discord(discord, ANN, "sign out wiki")
             assert wiki.authorization.users() == {"bo"}
             assert "buy bread" not in await asked_in_discord(discord, ANN)
 

@@ -316,7 +316,7 @@ async def test_who_signs_out_is_so_here_and_at_the_server(store: Store, service:
         await world.signed_in(ANN, "ann")
         await world.signed_in(BOB, "bob")
         tool = (await world.tools(ANN))["wiki.notes"]
-        assert "no longer accepts" in (await world.service.answer(ANN, "sign out wiki")).text
+        assert "has revoked my access" in (await world.service.answer(ANN, "sign out wiki")).text
         assert service.authorization.users() == {"bob"}
         with pytest.raises(ToolError, match="/tools sign in wiki"):
             await tool.run({}, context(ANN))
@@ -335,7 +335,7 @@ async def test_who_is_signed_in_at_a_server_that_was_taken_away_sees_so_and_can_
             "sign out wiki",
         ]
         assert "no server" in (await world.service.answer(BOB, "sign out wiki")).text.lower()
-        assert "no longer accepts" in (await world.service.answer(ANN, "sign out wiki")).text
+        assert "has revoked my access" in (await world.service.answer(ANN, "sign out wiki")).text
         assert await store.tool_accounts.all_of(ANN.id) == {}
     assert service.authorization.users() == set()
 
@@ -350,7 +350,7 @@ async def test_where_every_such_server_was_taken_away_what_people_gave_is_still_
         if order == "forget":
             assert await world.source.revoke(store.tool_accounts, ANN.id) == ""
         else:
-            assert "no longer accepts" in (await world.service.answer(ANN, "sign out wiki")).text
+            assert "has revoked my access" in (await world.service.answer(ANN, "sign out wiki")).text
     assert service.authorization.users() == set()
 
 
