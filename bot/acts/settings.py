@@ -40,8 +40,8 @@ class ActSettings:
         20,
         section=Section.ACCESS,
         description=(
-            "Maximum number of actions per day (posts, reactions, pins, and others) for one person. Deletions do not "
-            "count."
+            "Maximum number of actions per day (posts, reactions, pins, and others) for one person. Deleting a post "
+            "and closing a poll do not count."
         ),
     )
     per_channel: int = setting(
@@ -49,7 +49,10 @@ class ActSettings:
         parsers.whole(1, 10_000),
         50,
         section=Section.ACCESS,
-        description="Maximum number of actions per day in one channel, for everyone. Deletions do not count.",
+        description=(
+            "Maximum number of actions per day in one channel, for everyone. Deleting a post and closing a poll do not "
+            "count."
+        ),
     )
 
     @property
