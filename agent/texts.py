@@ -378,7 +378,7 @@ TAKEN_BACK = (
     "message."
 )
 LIMITS_FULL = "This place already has the maximum number of policies. Remove one first."
-NEVER_KEPT = "Not stored: it contains a password, a key, or a card number."
+NEVER_KEPT = "Not stored: it contains something that looks like a password, a key, or a card number."
 NOT_THEIR_WORDS = (
     "Not stored: I only remember what you say yourself. Please write it as a plain statement, as in “remember that I "
     "take the train at 8:15”."

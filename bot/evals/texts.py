@@ -52,7 +52,7 @@ BAD_PATTERN: Final = "{field} is not a valid regular expression: {problem}."
 BAD_SCHEMA: Final = "{field} is not a valid JSON Schema: {problem}."
 TOOL_NEEDS_ONE: Final = "{field} needs either a `result` or an `error`."
 NO_SUCH_TOOL: Final = "{field} names `{name}`, which is neither a tool in this file nor one of the bot's own tools."
-NEVER_STORED: Final = "{field} contains something that the bot never stores, such as a password."
+NEVER_STORED: Final = "{field} looks like a secret, such as a password. The bot does not remember secrets."
 
 # What a check found.
 CHECKED: Final = "{file} is valid: {questions}, {checks}."

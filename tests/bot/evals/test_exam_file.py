@@ -190,7 +190,7 @@ KNOWN = f"Known fields: {', '.join(QUESTION_FIELDS)}."
             5,
             "questions[1].tools.a.arguments.b is not a valid JSON Schema",
         ),
-        (asking(f"{EXPECT}    memory: ['My password is hunter2-Xk9.']\n"), 5, "that the bot never stores"),
+        (asking(f"{EXPECT}    memory: ['My password is hunter2-Xk9.']\n"), 5, "looks like a secret"),
         (asking(f"{EXPECT}    before: [{{in: general, say: hello}}]\n"), 5, "does not mention the bot"),
         (asking(f"{EXPECT}  - name: a\n    ask: Hi\n{EXPECT}"), 5, "another question called `a` on line 2"),
         ("questions: &a []\n", 1, "YAML anchors and aliases are not supported."),
