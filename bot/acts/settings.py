@@ -40,8 +40,8 @@ class ActSettings:
         20,
         section=Section.ACCESS,
         description=(
-            "Maximum number of actions per day (posts, reactions, pins, and others) for one person. Deleting a post "
-            "and closing a poll do not count."
+            "Maximum number of actions per day (posts, reactions, pins, and others) for one person. Deletions do not "
+            "count, and neither does closing a poll."
         ),
     )
     per_channel: int = setting(
@@ -50,8 +50,8 @@ class ActSettings:
         50,
         section=Section.ACCESS,
         description=(
-            "Maximum number of actions per day in one channel, for everyone. Deleting a post and closing a poll do not "
-            "count."
+            "Maximum number of actions per day in one channel, for everyone. Deletions do not count, and neither does "
+            "closing a poll."
         ),
     )
 
