@@ -504,7 +504,7 @@ IN_TEXTS: Final[tuple[tuple[str, str], ...]] = (
     (platform_texts.AMBIENT_MUTED, f"the next {hours(ambient_state.QUIET):g} hours"),
     (channel_texts.SAID_AMBIENT_ON, f"for {hours(ambient_state.QUIET):g} hours"),
     (channel_texts.AMBIENT_NOTICE, f"for {hours(ambient_state.QUIET):g} hours"),
-    (operator_texts.PAGE_LINK_OVER[1], f"more than {words(minutes(operator_service.LINK_LASTS))} minutes old"),
+    (operator_texts.PAGE_LINK_OVER[1], f"for {words(minutes(operator_service.LINK_LASTS))} minutes"),
     (operator_texts.NO_SUCH_EVAL[1], f"the last {eval_runs.KEPT} runs"),
     (setup_texts.ASKED_NOW, f"{hours(CONFIRM_WITHIN):g} hours"),
     (app_texts.ASKED_LONG_AGO, f"more than {hours(CONFIRM_WITHIN):g} hours ago"),
