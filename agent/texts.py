@@ -486,8 +486,13 @@ NO_VECTOR_INDEX = {
     ),
 }
 REPLICA_AWAY = "{where}, the replica, does not respond, so searches use the primary"
-REPLICA_BEHIND = "{where}, the replica, is behind the primary, so searches use the primary until it has caught up"
-REPLICA_OTHER = "{where} is not a streaming replica of the database in COGENCY_DATABASE_URL, so it is not used"
+REPLICA_BEHIND = (
+    "{where}, the replica, is behind the primary, so searches use the primary until the replica has caught up"
+)
+REPLICA_OTHER = (
+    "{where} is not used, because it is not a streaming replica of the database in COGENCY_DATABASE_URL, or because a "
+    "transaction-level pooler is in front of it"
+)
 REPLICA_LEVEL = "{where}, the replica, is up to date, so searches of past threads use it"
 REPLICA_OF_A_FILE = (
     "COGENCY_DATABASE_REPLICA_URL needs a PostgreSQL database in COGENCY_DATABASE_URL. Set that address, or remove "

@@ -117,7 +117,7 @@ def _proof(receipt: Receipt) -> str:
 
 # How each wish is written, and what it does.
 FORGET_HELP: Mapping[str, str] = {
-    "/forget thread": "forget this thread: what you said in it and what came from it",
+    "/forget thread": "forget this thread: what you said in it, the answers to it, and what I remembered from it",
     "/forget 2 hours": "forget what you said in the last hours, days, or weeks; also “today”, “since Monday”",
     "/forget about Apollo": "forget what you said about a topic, and what I know about it",
     "/forget everything": "forget everything that you told me",
