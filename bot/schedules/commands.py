@@ -228,7 +228,7 @@ COMMAND = declaration.Command(
     phrases=("show schedules", "my schedules", "my reminders", "show my reminders"),
     means=lambda words, _: _is_order(words),
     examples={
-        "remind me tomorrow at 9:00 to call Ann": "set a reminder (Slack has a `/remind` of its own)",
+        "remind me tomorrow at 9:00 to call Ann": "set a reminder, even where the platform has its own `/remind`",
         "ask every Monday at 8:00 | sum up the week here": "schedule a question that I answer at that time",
         "ask if changed every hour | is the site up?": "schedule a question, and post the answer only if it changed",
         "pause 3": "pause schedule 3; `resume 3` continues it",
