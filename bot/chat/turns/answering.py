@@ -10,7 +10,7 @@ Rules (ARCHITECTURE.md, "One visible reply").
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -117,6 +117,8 @@ class Answering:
     clock: Clock
     max_attempts: int
     logged: OncePerMinute = field(default_factory=OncePerMinute)
+    strays: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    """These look, after a turn was put off, whether its page became part of the reply."""
 
     async def run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
         """Answer the turn. `stopped`: whether the turn was asked to end.
@@ -246,6 +248,11 @@ class Answering:
         except (LeaseLost, asyncio.CancelledError) as error:
             if running.lost or isinstance(error, LeaseLost):
                 await self._delete_stray(live, surface, running)
+            raise
+        except (StoreError, SurfaceError):  # put off: another process may have taken the turn over, and ended it
+            stray = asyncio.create_task(self._delete_stray(live, surface, running))
+            self.strays.add(stray)
+            stray.add_done_callback(self.strays.discard)
             raise
         await self._store(running, ended, surface)
         return ended.closing
@@ -384,7 +391,7 @@ class Answering:
             return
         turn, until = running.claim.turn, self.clock.monotonic() + STRAY_S
         with suppress(StoreError, SurfaceError):
-            while (pages := await self.ledger.pages(turn)) is None and self.clock.monotonic() < until:
+            while (pages := await self._pages(turn)) is None and self.clock.monotonic() < until:
                 await self.clock.sleep(running.lease.pause_s)
             if pages is None:
                 return
@@ -393,6 +400,13 @@ class Answering:
             if stray is not None and stray.id not in pages:
                 log.info("turn %d: deleting a surplus page", turn)
                 await self._delete(stray, surface, until)
+
+    async def _pages(self, turn: int) -> Sequence[str] | None:
+        """Return the pages of a turn's reply; None if it has not ended, or the ledger cannot be asked now."""
+        try:
+            return await self.ledger.pages(turn)
+        except StoreUnavailable:
+            return None
 
     async def _delete(
         self, page: PageRef, surface: Surface, until: float, check: Callable[[], Awaitable[None]] | None = None

@@ -184,9 +184,10 @@ class TurnWorker:
             tasks = [running.task for running in open_turns]
             if grace_s and tasks:
                 await asyncio.wait(tasks, timeout=grace_s)
-            for task in tasks:
+            strays = [*self._answering.strays]
+            for task in [*tasks, *strays]:
                 task.cancel()
-            await asyncio.wait([worker, *tasks], timeout=LEAVE_S)
+            await asyncio.wait([worker, *tasks, *strays], timeout=LEAVE_S)
             parked = [running for running in open_turns if running.task.done() and running.task.cancelled()]
             if (hanging := sum(not task.done() for task in tasks)) > 0:
                 log.warning(

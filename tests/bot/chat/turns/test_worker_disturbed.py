@@ -1,13 +1,14 @@
 """Turns that are stopped, taken back, asked twice or claimed again at the worst moments."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
 import pytest
 
-from agent.errors import LeaseLost, StoreError
+from agent.errors import LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
+from agent.messages import ModelCall
 from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
 from agent.turn_records import Claim, Claiming, Closing
 from bot.chat.reply.surface import (
@@ -226,6 +227,47 @@ async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_i
             goes_on.set()
             while store.turns[0].state != "done":
                 await clock.advance(1)
+            surface.arrives.set()
+            await until(lambda: "post 1-1" in surface.calls)
+            while len(surface.wall) == 2:
+                await clock.advance(1)
+    assert surface.wall == {"page-1-2": "Hello."}
+
+
+class OverloadedLedger(StoppedLedger):
+    """The process "stopped" cannot save anything either, until it has woken."""
+
+    async def save(
+        self,
+        claim: Claim,
+        *,
+        progress: str | None = None,
+        reply_ref: str | None = None,
+        calls: Sequence[ModelCall] = (),
+    ) -> None:
+        if claim.owner == "stopped" and not self.awake:
+            raise StoreUnavailable("overloaded")
+        await super().save(claim, progress=progress, reply_ref=reply_ref, calls=calls)
+
+
+@pytest.mark.parametrize("answer_lost", [False, True])
+async def test_a_page_that_arrives_as_its_turn_is_put_off_is_taken_away_if_another_process_has_ended_it(
+    answer_lost: bool,
+) -> None:
+    clock, goes_on = FakeClock(auto=False), asyncio.Event()
+    store = store_in_memory(OverloadedLedger)
+    world = World([["Hel", Until(goes_on.wait), "lo."], "Hello."], store=store, clock=clock)
+    surface = world.surfaces["thread"] = SlowSurface(clock, answer_lost=answer_lost)
+    stopped, another = world.turns("stopped", TurnWorkerLimits(sweep_s=PATIENCE_S)), world.turns("another")
+    async with asyncio.timeout(PATIENCE_S), stopped.serving():
+        await stopped.submit(said("Hello?"))
+        await until(lambda: surface.posts == 1)
+        await clock.advance(31)
+        async with another.serving():
+            while store.turns[0].state != "done":
+                await clock.advance(1)
+            goes_on.set()
+            await until(lambda: len(world.model.requests) == 2)
             surface.arrives.set()
             await until(lambda: "post 1-1" in surface.calls)
             while len(surface.wall) == 2:
