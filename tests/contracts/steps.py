@@ -13,6 +13,7 @@ from agent.recall_query import Hit, RecallQuery
 from agent.state import SituationSummary
 from agent.turn_records import Claim, Claiming, Closing, Known
 from store.engine import Store
+from tests.examples import thorough
 from tests.fakes.incoming import LEASE, START, dm, said
 
 AFTER_ALL: Final = 10**6  # A turn after all others
@@ -23,6 +24,13 @@ POSTGRESQL: Final = "postgresql"
 
 # For contracts about work of several at one moment, or about what is erased: see tests/contracts/conftest.py.
 in_memory_too = pytest.mark.parametrize("store", [SQLITE_FILE, SQLITE_MEMORY, POSTGRESQL], indirect=True)
+
+# For contracts that execute no statement on PostgreSQL which another contract does not execute there, too, with as many
+# rows, the same parameters left out, and the same errors. Those of forgetting, of audiences, of erasure and of several
+# at one moment always run on both.
+same_on_postgresql = pytest.mark.parametrize(
+    "store", [SQLITE_FILE, pytest.param(POSTGRESQL, marks=thorough)], indirect=True
+)
 
 
 async def claimed(store: Store, owner: str = "worker", *, now: datetime = START) -> Claim:

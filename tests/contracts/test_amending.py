@@ -11,10 +11,11 @@ from agent.memory.forgetting_plans import Everything
 from agent.messages import Depth, Image
 from agent.turn_records import Claiming, Closing
 from store.engine import Store
-from tests.contracts.steps import answered, claimed, texts_found
+from tests.contracts.steps import answered, claimed, same_on_postgresql, texts_found
 from tests.fakes.incoming import LEASE, START, said
 
 
+@same_on_postgresql
 async def test_an_edited_question_that_waits_is_claimed_and_found_as_edited(store: Store) -> None:
     asked = said("where is my bicycle?")
     await store.ledger.accept(asked)
@@ -24,6 +25,7 @@ async def test_an_edited_question_that_waits_is_claimed_and_found_as_edited(stor
     assert await texts_found(store, "bicycle") == []
 
 
+@same_on_postgresql
 async def test_a_question_that_is_being_answered_stays_as_it_was(store: Store) -> None:
     asked = said("where is my bicycle?")
     await store.ledger.accept(asked)
@@ -57,6 +59,7 @@ async def test_what_was_spoken_is_not_put_down_once_it_was_taken_back(store: Sto
     assert await texts_found(store, "boat") == []
 
 
+@same_on_postgresql
 async def test_a_text_is_replaced_only_as_long_as_it_is_the_one_that_was_looked_at(store: Store) -> None:
     await store.ledger.accept(said("where is\x00 my boat?"))
     claim = await claimed(store)
@@ -67,6 +70,7 @@ async def test_a_text_is_replaced_only_as_long_as_it_is_the_one_that_was_looked_
     assert [message.text for message in history] == ["where is it?"]
 
 
+@same_on_postgresql
 async def test_files_wait_with_their_question(store: Store) -> None:
     file = Attachment("a.txt", "text/plain", 4, "an address", "Ann", source="file of a forwarded message")
     by_bot = Quoted("earlier in this thread", "bot", "It is a boat.", by_bot=True)
@@ -138,6 +142,7 @@ async def test_a_stop_reaches_what_runs_and_what_waits_in_the_conversation_and_n
     assert (running.stopping, waited.turn, waited.stopping) == (False, turns[1], True)
 
 
+@same_on_postgresql
 async def test_a_stopped_turn_that_is_claimed_again_is_still_to_be_stopped(store: Store) -> None:
     await store.ledger.accept(said("one"))
     await claimed(store)
@@ -147,6 +152,7 @@ async def test_a_stopped_turn_that_is_claimed_again_is_still_to_be_stopped(store
     assert again.stopping
 
 
+@same_on_postgresql
 @pytest.mark.parametrize("depth", Depth)
 async def test_pictures_and_depth_are_there_when_the_question_is_claimed(store: Store, depth: Depth) -> None:
     pictures = (Image("image/png", bytes(range(256))), Image("image/webp", b""))

@@ -15,7 +15,7 @@ from agent.progress import encode
 from agent.shown_replies import DELETE_REPLY
 from agent.turn_records import Claim
 from store.engine import Store
-from tests.contracts.steps import claimed, in_memory_too
+from tests.contracts.steps import claimed, in_memory_too, same_on_postgresql
 from tests.contracts.test_consents import BOOK, LATER, SEND, UNTIL, asks, waits
 from tests.fakes.incoming import LEASE, START, said
 
@@ -72,6 +72,7 @@ async def test_the_asker_decides_neither_as_such_nor_as_one_who_was_asked(store:
     assert await store.consents.decided(claim.turn) == {}
 
 
+@same_on_postgresql
 async def test_two_have_to_approve_and_one_person_counts_once(store: Store) -> None:
     claim = await requested(store, TWO)
     assert await decide(store, claim, "mia", GIVEN) is ConsentOutcome.KEPT
@@ -82,6 +83,7 @@ async def test_two_have_to_approve_and_one_person_counts_once(store: Store) -> N
     assert (await only(store, claim)).consent is GIVEN
 
 
+@same_on_postgresql
 async def test_one_denial_is_enough_and_its_reason_is_kept(store: Store) -> None:
     claim = await requested(store, TWO)
     await decide(store, claim, "mia", GIVEN)
@@ -117,6 +119,7 @@ async def test_so_is_one_whose_approvers_cannot_be_reached(store: Store) -> None
     assert await store.consents.decided(claim.turn) == {key: Consent.UNASKED}
 
 
+@same_on_postgresql
 async def test_nothing_is_decided_once_the_time_is_over_or_the_turn_is_stopped(store: Store) -> None:
     claim = await requested(store)
     key = (await only(store, claim)).key
@@ -169,6 +172,7 @@ async def test_a_deleted_question_is_decided_by_nobody(store: Store) -> None:
     assert await store.approvals.waiting("mia", LATER) == []
 
 
+@same_on_postgresql
 async def test_a_place_that_fewer_people_read_asks_anew_too(store: Store) -> None:
     claim = await requested(store)
     key = (await only(store, claim)).key

@@ -14,7 +14,7 @@ from agent.messages import AnswerOutcome, Consent, Provenance, ResultStatus, Too
 from agent.progress import Progress, RoundStep, encode
 from agent.turn_records import Claim, Claiming, Closing, Waiting
 from store.engine import Store
-from tests.contracts.steps import claimed, in_memory_too, known
+from tests.contracts.steps import claimed, in_memory_too, known, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 
 ASK = ToolCall(ASK_USER, {"question": "Where to?", "options": ["Staging", "Production"]})
@@ -45,6 +45,7 @@ def answered(answer: Waiting) -> Progress:
     return Progress((RoundStep(calls=(ASK,), results=(result,), consents=(Consent.ASKED,), joined=(answer,)),))
 
 
+@same_on_postgresql
 async def test_the_first_press_of_its_asker_answers_it_as_a_message_of_theirs(store: Store) -> None:
     claim, key = await asking(store)
     (question,) = await store.asked_questions.open_to("ann")
@@ -107,6 +108,7 @@ async def test_the_askers_next_message_answers_it_and_blocks_nobody_meanwhile(st
     assert (found.turn, found.text, found.own) == (accepted.turn, "staging", True)
 
 
+@same_on_postgresql
 async def test_what_is_no_answer_is_a_question_of_its_own(store: Store) -> None:
     claim, _ = await asking(store)
     messages = [
@@ -126,6 +128,7 @@ async def test_what_is_no_answer_is_a_question_of_its_own(store: Store) -> None:
     assert await store.asked_questions.answer_of(claim.turn) is None
 
 
+@same_on_postgresql
 async def test_a_reply_to_the_bots_own_message_answers_it(store: Store) -> None:
     claim, _ = await asking(store)
     quoted = Quoted("the message replied to", "Cogency", "Where to?", by_bot=True)
@@ -150,6 +153,7 @@ async def test_of_an_answer_that_is_deleted_before_it_was_read_nothing_is_left_a
     assert await store.asked_questions.answer(claim.turn, key, "ann", "Production", LATER) is AnswerOutcome.KEPT
 
 
+@same_on_postgresql
 async def test_an_answer_that_is_edited_before_it_was_read_is_read_as_it_is_then(store: Store) -> None:
     claim, _ = await asking(store)
     reply = replace(said("staging"), message_id="the answer")
@@ -191,6 +195,7 @@ async def test_the_answer_to_a_turn_that_was_stopped_is_not_answered_by_itself(s
     assert await goes_on(store) is None
 
 
+@same_on_postgresql
 async def test_an_answer_whose_turn_failed_is_answered_by_itself(store: Store) -> None:
     claim, key = await asking(store)
     await store.asked_questions.answer(claim.turn, key, "ann", "Staging", LATER)

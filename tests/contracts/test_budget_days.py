@@ -15,7 +15,7 @@ from agent.shown_replies import DELETE_REPLY
 from agent.spending import By, SpendingPeriod
 from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store
-from tests.contracts.steps import claimed, in_memory_too
+from tests.contracts.steps import claimed, in_memory_too, same_on_postgresql
 from tests.contracts.test_consents import SEND, asks
 from tests.fakes.incoming import LEASE, START, said
 
@@ -114,6 +114,7 @@ async def test_a_turn_that_waits_asks_once_and_goes_on_with_the_decision_or_when
     assert not await store.budget_days.waits(99)
 
 
+@same_on_postgresql
 async def test_a_stop_ends_a_turn_that_waits(store: Store) -> None:
     claim = await paused(store)
     await store.ledger.stop("thread of ann")
@@ -238,6 +239,7 @@ async def test_a_call_counts_when_its_progress_is_saved_once_and_for_its_own_day
     assert (await tokens_of(store), await tokens_of(store, 1)) == (30, 40)
 
 
+@same_on_postgresql
 async def test_a_turn_that_begins_anew_counts_its_calls_before_and_after(store: Store) -> None:
     asked = said("one")
     await store.ledger.accept(asked)

@@ -18,7 +18,7 @@ from agent.messages import Consent, ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep, call_digest, encode
 from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store
-from tests.contracts.steps import claimed, in_memory_too
+from tests.contracts.steps import claimed, in_memory_too, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 
 SEND, BOOK = ToolCall("send", {"text": "Hello."}), ToolCall("book", {"seats": 2})
@@ -46,6 +46,7 @@ async def waits(store: Store) -> bool:
     return await store.ledger.claim(Claiming("another", LATER, LEASE)) is None
 
 
+@same_on_postgresql
 async def test_it_waits_until_its_asker_has_spoken_and_then_goes_on_in_any_process(store: Store) -> None:
     progress = asks(SEND)
     claim = await put_aside(store, said("send it"), progress)
@@ -65,6 +66,7 @@ async def test_it_waits_until_its_asker_has_spoken_and_then_goes_on_in_any_proce
         await store.ledger.save(claim, progress="too late")
 
 
+@same_on_postgresql
 async def test_it_goes_on_only_with_the_last_word(store: Store) -> None:
     claim = await put_aside(store, said("do both"), asks(SEND, BOOK))
     first, second = await store.consents.undecided("ann")
@@ -75,6 +77,7 @@ async def test_it_goes_on_only_with_the_last_word(store: Store) -> None:
     assert await store.consents.decided(claim.turn) == {first.key: Consent.GIVEN, second.key: Consent.REFUSED}
 
 
+@same_on_postgresql
 async def test_the_first_word_counts_and_a_second_one_is_told_which_it_was(store: Store) -> None:
     claim = await put_aside(store, said("do both"), asks(SEND, BOOK))
     first, second = await store.consents.undecided("ann")
@@ -109,6 +112,7 @@ async def test_nobody_else_decides_and_nobody_else_sees_it(store: Store) -> None
     assert await waits(store)
 
 
+@same_on_postgresql
 async def test_a_word_about_another_call_counts_for_nothing(store: Store) -> None:
     claim = await put_aside(store, said("send it"), asks(SEND))
     (waiting,) = await store.consents.undecided("ann")
@@ -120,6 +124,7 @@ async def test_a_word_about_another_call_counts_for_nothing(store: Store) -> Non
     assert await waits(store)
 
 
+@same_on_postgresql
 async def test_when_its_time_is_over_it_goes_on_and_no_word_counts_any_more(store: Store) -> None:
     claim = await put_aside(store, said("send it"), asks(SEND))
     (waiting,) = await store.consents.undecided("ann")
@@ -129,6 +134,7 @@ async def test_when_its_time_is_over_it_goes_on_and_no_word_counts_any_more(stor
     assert await store.consents.decided(claim.turn) == {}
 
 
+@same_on_postgresql
 async def test_a_quick_word_counts_while_the_turn_is_still_being_put_aside(store: Store) -> None:
     await store.ledger.accept(said("send it"))
     claim = await claimed(store)
@@ -155,6 +161,7 @@ async def test_what_is_stopped_or_deleted_while_it_is_being_put_aside_ends_at_on
         await store.ledger.finish(again, Closing(Outcome.STOPPED, ""), START)
 
 
+@same_on_postgresql
 async def test_whoever_dies_before_it_is_put_aside_leaves_it_to_another_who_puts_it_aside(store: Store) -> None:
     await store.ledger.accept(said("send it"))
     await store.ledger.save(await claimed(store), progress=encode(asks(SEND)))
@@ -164,6 +171,7 @@ async def test_whoever_dies_before_it_is_put_aside_leaves_it_to_another_who_puts
     assert await waits(store)
 
 
+@same_on_postgresql
 async def test_its_conversation_goes_on_meanwhile_and_it_is_no_backlog(store: Store) -> None:
     claim = await put_aside(store, said("send it"), asks(SEND))
     next_one = await store.ledger.accept(said("and the weather?"), Terms(LATER, backlog=1))
@@ -176,6 +184,7 @@ async def test_its_conversation_goes_on_meanwhile_and_it_is_no_backlog(store: St
     assert (await claimed(store, now=LATER)).turn == claim.turn
 
 
+@same_on_postgresql
 async def test_stop_ends_it_and_no_word_counts_any_more(store: Store) -> None:
     claim = await put_aside(store, said("send it"), asks(SEND))
     (waiting,) = await store.consents.undecided("ann")

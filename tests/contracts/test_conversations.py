@@ -11,12 +11,13 @@ from agent.state import SituationSummary
 from agent.stored_messages import LastSeen
 from agent.turn_records import Closing
 from store.engine import Store
-from tests.contracts.steps import answered, claimed, summary_of
+from tests.contracts.steps import answered, claimed, same_on_postgresql, summary_of
 from tests.fakes.incoming import START, said
 
 CLUB = Place(GroupAudience("club"))
 
 
+@same_on_postgresql
 async def test_history_holds_earlier_turns_only_each_question_followed_by_its_answer(store: Store) -> None:
     await store.ledger.accept(said("first?"))
     late = await store.ledger.accept(said("second?"))
@@ -31,6 +32,7 @@ async def test_history_holds_earlier_turns_only_each_question_followed_by_its_an
     assert [m.text for m in history] == ["first?", "first.", "second?", "second."]
 
 
+@same_on_postgresql
 async def test_history_is_cut_to_the_latest_messages(store: Store) -> None:
     for number in range(3):
         await answered(store, said(f"question {number}"), f"answer {number}")
@@ -40,6 +42,7 @@ async def test_history_is_cut_to_the_latest_messages(store: Store) -> None:
     assert await store.conversations.history("thread", before_turn=last.turn, limit=0) == []
 
 
+@same_on_postgresql
 async def test_history_is_of_one_conversation(store: Store) -> None:
     await answered(store, said("here", conversation="a"), "yes")
     claim = await answered(store, said("there", conversation="b"), "yes")
@@ -47,6 +50,7 @@ async def test_history_is_of_one_conversation(store: Store) -> None:
     assert [m.text for m in history] == ["there", "yes"]
 
 
+@same_on_postgresql
 async def test_a_stored_message_knows_who_where_and_when(store: Store) -> None:
     message = said("hello", place=Place(GroupAudience("club")))
     claim = await answered(store, message, "hi")
@@ -56,6 +60,7 @@ async def test_a_stored_message_knows_who_where_and_when(store: Store) -> None:
     assert (question.conversation, question.permalink) == ("thread", message.permalink)
 
 
+@same_on_postgresql
 async def test_a_new_conversation_has_an_empty_summary(store: Store) -> None:
     assert await summary_of(store, "nowhere") == SituationSummary()
 
@@ -85,6 +90,7 @@ async def test_threads_are_those_in_which_the_person_wrote_the_latest_first(stor
     assert await store.conversations.threads("nobody", limit=9) == []
 
 
+@same_on_postgresql
 async def test_a_thread_says_whether_its_first_question_is_in_the_persons_own_words_alone(store: Store) -> None:
     asked = {
         "own": said("And what is this?"),
@@ -99,6 +105,7 @@ async def test_a_thread_says_whether_its_first_question_is_in_the_persons_own_wo
     assert found == {conversation: conversation == "own" for conversation in asked}
 
 
+@same_on_postgresql
 async def test_questions_are_what_the_person_wrote_last_in_all_conversations(store: Store) -> None:
     await answered(store, said("one", conversation="a"), "1")
     await answered(store, said("two", conversation="b"), "2")
@@ -110,6 +117,7 @@ async def test_questions_are_what_the_person_wrote_last_in_all_conversations(sto
     assert await store.conversations.questions("ann", limit=0) == []
 
 
+@same_on_postgresql
 async def test_questions_are_what_the_person_wrote_last_in_every_conversation(store: Store) -> None:
     for text, person, conversation in [
         ("one", "ann", "a"),
@@ -122,6 +130,7 @@ async def test_questions_are_what_the_person_wrote_last_in_every_conversation(st
     assert await store.conversations.questions("ann", limit=0) == []
 
 
+@same_on_postgresql
 async def test_participants_are_those_who_wrote_in_a_known_conversation(store: Store) -> None:
     await answered(store, said("hello", person="ann"), "hi")
     await store.ledger.record_context_message(said("me too", person="bob"))
@@ -143,6 +152,7 @@ async def test_the_last_message_of_each_conversation_is_known_the_latest_convers
     assert await store.conversations.last_seen("nowhere", since=first.time, limit=9) == []
 
 
+@same_on_postgresql
 async def test_what_the_bot_answered_does_not_count_as_seen(store: Store) -> None:
     await answered(store, asked := said("?"), "!")
     [seen] = await store.conversations.last_seen("test", since=asked.time, limit=9)

@@ -11,7 +11,7 @@ from agent.memory.forgetting_plans import PAUSED, EntriesPlan, Everything, OneTh
 from agent.memory.profile import Partition, opened, stated
 from agent.turn_records import Closing
 from store.engine import Store
-from tests.contracts.steps import claimed, in_memory_too
+from tests.contracts.steps import claimed, in_memory_too, same_on_postgresql
 from tests.contracts.test_profiles import CLUB, DM, F, heard, insight, learn, texts
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
@@ -68,6 +68,7 @@ async def test_a_deleted_fact_takes_what_was_derived_from_it_along(store: Store)
     assert await store.facts.readable("ann", frozenset({DM.audience})) == [tea]
 
 
+@same_on_postgresql
 async def test_the_persons_own_words_stand_without_a_source_and_are_listed_with_the_rest(store: Store) -> None:
     source = await heard(store, said("I row"))
     (entry,) = (await learn(store, DM, insight("rows", source))).entries
@@ -152,6 +153,7 @@ async def test_of_many_who_change_a_choice_at_once_one_does(store: Store) -> Non
     assert await store.preferences.all_of("ann") == {"told": "3"}
 
 
+@same_on_postgresql
 async def test_entries_of_all_fields_can_be_opened_and_kept(store: Store) -> None:
     source = await heard(store, said("My editor is Vim"))
     vim = insight("Vim", source, field=F.PREFERENCES, key="editor")

@@ -31,6 +31,7 @@ from store.engine import Store
 from store.search import passage_search, passages
 from store.search.index import INDEXES
 from store.search.passages import document
+from tests.contracts.steps import same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import new_database, open_new
 
@@ -102,6 +103,7 @@ async def test_a_question_finds_the_passage_with_its_heading_its_page_and_the_li
     assert (best.document.pages, best.document.passages) == (9, 1)
 
 
+@same_on_postgresql
 @pytest.mark.parametrize("question", ["hotel in vienna?", "HOTELS", "Hotelkosten", "travelling", "handbook 120 EUR"])
 async def test_other_forms_of_a_word_and_words_above_the_text_lead_to_it(store: Store, question: str) -> None:
     await store.documents.keep(handed())
@@ -144,6 +146,7 @@ async def test_a_document_is_found_and_seen_where_its_audience_may_flow_and_nowh
     assert (await store.documents.opened(seen.id, usable, 1) is not None) is is_found
 
 
+@same_on_postgresql
 async def test_a_new_version_takes_the_place_of_the_old_one_in_its_channel_alone(store: Store) -> None:
     await store.documents.keep(handed("The code is walnut."))
     await store.documents.keep(handed("The code is hazel.", channel="elsewhere"))
@@ -153,6 +156,7 @@ async def test_a_new_version_takes_the_place_of_the_old_one_in_its_channel_alone
     assert len(await names(store)) == 2
 
 
+@same_on_postgresql
 async def test_what_a_kill_left_half_indexed_is_finished_by_a_job_and_stands_for_the_old_one_then(store: Store) -> None:
     await store.documents.keep(handed("The code is walnut."))
     new = replace(handed(), passages=[Passage(f"The code is chestnut {n}.") for n in range(3 * passages.STEP)])
@@ -165,6 +169,7 @@ async def test_what_a_kill_left_half_indexed_is_finished_by_a_job_and_stands_for
     assert "walnut" not in await all_rows(store)
 
 
+@same_on_postgresql
 async def test_a_removed_document_leaves_no_word(store: Store) -> None:
     await store.documents.keep(handed("The code is walnut, in the annex.", "walnut plan.txt"))
     await store.documents.keep(handed("The code is hazel."))
@@ -187,6 +192,7 @@ async def test_a_channel_that_is_closed_takes_its_documents_along(store: Store) 
     assert (len(await found(store, "code", ANN, "club")), len(await found(store, "code", ANN))) == (2, 1)
 
 
+@same_on_postgresql
 async def test_the_next_message_finds_that_a_channel_with_documents_was_closed(store: Store) -> None:
     await store.documents.keep(handed("The code is walnut."))
     await store.ledger.accept(replace(said("hello", place=CLUB), source="test:T1"))
@@ -267,6 +273,7 @@ async def test_a_place_keeps_no_more_than_can_be_searched_fast(store: Store) -> 
     assert await store.database.read(documents) == passages.DOCUMENTS_MOST
 
 
+@same_on_postgresql
 async def test_two_words_that_stand_in_more_passages_than_are_looked_at_find_the_one_with_both(store: Store) -> None:
     many = [Passage(f"{'project' if n % 2 else 'budget'} number {n}") for n in range(2 * passages.MATCH_LIMIT + 400)]
     many.insert(2 * passages.MATCH_LIMIT + 300, Passage("the budget of the project"))
@@ -286,6 +293,7 @@ async def known(store: Store, *audiences: str) -> list[Document]:
     return await store.documents.listed(frozenset(audiences or (TEAM, PRIVATE, HERS)))
 
 
+@same_on_postgresql
 async def test_a_page_takes_the_place_of_its_older_version_whatever_the_two_are_called(store: Store) -> None:
     await store.documents.keep(handed("The code is walnut.", "Trips"))
     await store.documents.keep(linked("The code is hazel."))
@@ -350,6 +358,7 @@ async def test_a_page_is_looked_at_by_one_alone_and_again_after_a_kill_or_a_day(
     assert await found(store, "code") == ["The code is walnut."]
 
 
+@same_on_postgresql
 async def test_what_was_handed_in_at_one_time_is_spread_over_the_next_day(store: Store) -> None:
     for n in range(16):
         page = LinkedPage(f"https://a.example/{n}", START, digest=f"{n:x}fff" + "0" * 60)
@@ -392,6 +401,7 @@ async def test_the_bytes_of_a_removed_document_are_wiped_from_the_files(tmp_path
     assert [piece for piece in pieces if piece in left] == []
 
 
+@same_on_postgresql
 async def test_where_a_channel_has_documents_switched_off_recall_finds_none(store: Store) -> None:
     await store.documents.keep(handed("The code is walnut."))
     off = set[str]()

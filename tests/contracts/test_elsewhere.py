@@ -8,7 +8,7 @@ from agent.incoming import Incoming
 from agent.memory.forgetting_plans import Everything
 from agent.turn_records import Claiming, Closing
 from store.engine import Store
-from tests.contracts.steps import claimed
+from tests.contracts.steps import claimed, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 
 LATER = START + timedelta(days=1)
@@ -30,6 +30,7 @@ async def left(store: Store, source: str = "terminal:2", *, now: datetime = LATE
     return found
 
 
+@same_on_postgresql
 async def test_what_a_process_left_is_taken_over_by_the_next_one_of_its_kind_and_person(store: Store) -> None:
     for one in (asked("runs"), asked("waits", source="terminal")):
         await store.ledger.accept(one)
@@ -64,6 +65,7 @@ async def test_holding_a_place_never_shortens_the_lease_of_a_turn_that_runs(stor
     assert await store.ledger.take_over_turns("", "api", "api:2", LATER + 3 * LEASE, LEASE) == 1
 
 
+@same_on_postgresql
 async def test_what_a_living_process_runs_stays_its_own(store: Store) -> None:
     await store.ledger.accept(asked("runs"))
     claim = await claimed(store, now=LATER)

@@ -10,7 +10,7 @@ from agent.ports.tool_audit import AuditedCall
 from agent.ports.tools import ToolAccount
 from agent.turn_records import Claim, Closing
 from store.engine import Store
-from tests.contracts.steps import answered, claimed, in_memory_too, proved
+from tests.contracts.steps import answered, claimed, in_memory_too, proved, same_on_postgresql
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread
@@ -67,6 +67,7 @@ async def test_an_answer_tells_its_facts_messages_tools_and_models(store: Store)
     assert await store.explanations.newest("bob", "") is None
 
 
+@same_on_postgresql
 async def test_of_its_own_conversation_only_the_number_of_messages_is_told(store: Store) -> None:
     earlier = await answered(store, said("Hello."), "Hello, Ann.")
     sources = (earlier.message, earlier.message + 1)
@@ -88,6 +89,7 @@ async def test_what_was_forgotten_is_counted_and_none_of_its_words_is_told(store
     assert await store.explanations.newest("ann", "") is None
 
 
+@same_on_postgresql
 async def test_an_answer_that_is_not_complete_tells_nothing(store: Store) -> None:
     await store.ledger.accept(said("What is my boat called?"))
     claim = await claimed(store)

@@ -15,7 +15,7 @@ from agent.memory.forgetting_plans import Everything
 from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
 from agent.turn_records import Closing
 from store.engine import Store
-from tests.contracts.steps import answered, claimed, in_memory_too, proved
+from tests.contracts.steps import answered, claimed, in_memory_too, proved, same_on_postgresql
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread
@@ -64,6 +64,7 @@ async def test_readable_are_the_persons_own_facts_and_nobodys_for_these_audience
     assert await store.facts.readable("ann", frozenset()) == []
 
 
+@same_on_postgresql
 async def test_a_fact_shows_the_message_it_came_from(store: Store) -> None:
     message = said("remember that I like tea")
     claim = await answered(store, message, "noted")
@@ -80,6 +81,7 @@ async def test_all_fields_come_back_as_they_were_written(store: Store) -> None:
     assert await known(store) == [replace(ground, derived_facts=(fact.id,)), fact]
 
 
+@same_on_postgresql
 async def test_a_key_supersedes_what_stood_under_it_and_the_chain_can_be_followed(store: Store) -> None:
     values = ("Friday", "Monday", "Tuesday")
     facts = [await written(store, new("deadline", value, minutes=n)) for n, value in enumerate(values)]
@@ -93,12 +95,14 @@ async def test_a_key_supersedes_what_stood_under_it_and_the_chain_can_be_followe
     assert [fact.value for fact in outcome.superseded] == ["Tuesday"]
 
 
+@same_on_postgresql
 async def test_without_a_key_only_what_contradicts_supersedes(store: Store) -> None:
     for minutes, text in enumerate(("My boat is blue.", "The meeting is on Tuesday.", "The meeting is on Thursday.")):
         await written(store, new("", text, minutes=minutes))
     assert await valid(store) == ["My boat is blue.", "The meeting is on Thursday."]
 
 
+@same_on_postgresql
 async def test_a_refused_write_changes_nothing(store: Store) -> None:
     set_by_manager = new("discount", "max 15%", person="", audience=TEAM, authority=Authority.MANAGER, source="policy")
     await written(store, set_by_manager)

@@ -11,7 +11,7 @@ from agent.events import Outcome
 from agent.turn_records import Claim, Claiming, Closing
 from benchmarks.scale_flood import Flood, delays, ratio
 from store.engine import Store, open_store
-from tests.contracts.steps import claimed
+from tests.contracts.steps import claimed, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 
 
@@ -30,6 +30,7 @@ async def finished(store: Store, claim: Claim) -> None:
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "!"), START)
 
 
+@same_on_postgresql
 async def test_whoever_has_nothing_running_comes_before_a_flood(store: Store) -> None:
     await flood(store)
     await claimed(store)
@@ -38,6 +39,7 @@ async def test_whoever_has_nothing_running_comes_before_a_flood(store: Store) ->
     assert (await claimed(store)).incoming.person.id == "flo"
 
 
+@same_on_postgresql
 async def test_with_one_worker_people_take_turns(store: Store) -> None:
     await flood(store, 6)
     await finished(store, await claimed(store))
@@ -52,6 +54,7 @@ async def test_with_one_worker_people_take_turns(store: Store) -> None:
     assert order == ["ann", "bob", "flo", "ann", "bob", "flo"]
 
 
+@same_on_postgresql
 async def test_of_one_person_the_oldest_goes_first_and_no_more_run_than_allowed(store: Store) -> None:
     await flood(store, 5)
     running = [await next_of(store, per_person=2) for _ in range(3)]
@@ -67,6 +70,7 @@ async def test_of_one_person_the_oldest_goes_first_and_no_more_run_than_allowed(
     assert again.incoming.conversation == "flo 2"
 
 
+@same_on_postgresql
 async def test_a_turn_whose_worker_is_gone_is_taken_over_first_even_beyond_what_one_person_may_run(
     store: Store,
 ) -> None:
@@ -79,6 +83,7 @@ async def test_a_turn_whose_worker_is_gone_is_taken_over_first_even_beyond_what_
     assert (taken_over.turn, taken_over.attempts) == (first.turn, 2)
 
 
+@same_on_postgresql
 async def test_a_conversation_keeps_its_order_whoever_writes_in_it(store: Store) -> None:
     first = await store.ledger.accept(said("one", person="flo", conversation="shared"))
     second = await store.ledger.accept(said("two", person="ann", conversation="shared"))
@@ -90,12 +95,14 @@ async def test_a_conversation_keeps_its_order_whoever_writes_in_it(store: Store)
     assert (await claimed(store)).turn == second.turn
 
 
+@same_on_postgresql
 async def test_what_a_person_is_where_they_write_is_there_when_it_is_claimed(store: Store) -> None:
     message = replace(said("?"), authority=Authority.MANAGER, roles=frozenset({"R1", "R2"}), team="T1", model="m")
     await store.ledger.accept(message)
     assert (await claimed(store)).incoming == message
 
 
+@same_on_postgresql
 async def test_a_team_of_many_people_does_not_go_before_another_team(store: Store) -> None:
     for number in range(12):
         await flood(store, 2, person=f"{number}", team="large")
@@ -105,6 +112,7 @@ async def test_a_team_of_many_people_does_not_go_before_another_team(store: Stor
     assert (await claimed(store)).incoming.person.id == "ann"
 
 
+@same_on_postgresql
 async def test_with_one_worker_teams_take_turns_and_so_do_the_people_of_each(store: Store) -> None:
     for person, team in (("ann", "A"), ("al", "A"), ("bob", "B"), ("cy", "C")):
         await flood(store, 3, person, team)
@@ -116,6 +124,7 @@ async def test_with_one_worker_teams_take_turns_and_so_do_the_people_of_each(sto
     assert order == ["ann", "bob", "cy", "al", "bob", "cy", "ann", "bob", "cy"]
 
 
+@same_on_postgresql
 async def test_whoever_waits_is_reached_however_many_people_come_anew(store: Store) -> None:
     await flood(store, 4)
     order: list[str] = []
@@ -128,6 +137,7 @@ async def test_whoever_waits_is_reached_however_many_people_come_anew(store: Sto
     assert order.count("flo") == 2  # of twenty-five people, in twelve answers
 
 
+@same_on_postgresql
 async def test_a_team_none_of_whose_turns_may_run_holds_up_no_other(store: Store) -> None:
     await flood(store, 3, team="A")
     await claimed(store)
@@ -136,6 +146,7 @@ async def test_a_team_none_of_whose_turns_may_run_holds_up_no_other(store: Store
     assert await next_of(store, per_person=1) is None
 
 
+@same_on_postgresql
 async def test_a_flood_of_one_team_leaves_the_other_its_time(store: Store, tmp_path: Path) -> None:
     small = Flood(questions=60, people=12, seconds=12, slots=4, takes_s=2.0, per_person=2)
     calm = await open_store(f"sqlite:///{tmp_path / 'calm.db'}")
@@ -146,6 +157,7 @@ async def test_a_flood_of_one_team_leaves_the_other_its_time(store: Store, tmp_p
     assert ratio(await delays(store, small, flooded=True), alone) < 2
 
 
+@same_on_postgresql
 async def test_a_backlog_that_one_team_has_filled_is_open_to_another(store: Store) -> None:
     terms = Terms(START, backlog=20)
     for number in range(20):

@@ -28,7 +28,7 @@ from agent.turn_records import Claim, Closing
 from store.data_subjects import PersonSubject
 from store.engine import Store
 from store.subject_access import data_subjects_in
-from tests.contracts.steps import claimed, proved
+from tests.contracts.steps import claimed, proved, same_on_postgresql
 from tests.contracts.test_outbox import subscribed, waiting
 from tests.fakes.incoming import START, said
 
@@ -79,6 +79,7 @@ async def disliked(store: Store, incoming: Incoming, person: str, details: Feedb
     return claim
 
 
+@same_on_postgresql
 async def test_why_an_answer_is_bad_is_read_with_the_question_and_the_answer_as_they_are_now(store: Store) -> None:
     asked = replace(said("What is the boat called?", place=TEAM), permalink="https://chat.example/1")
     claim = await disliked(store, asked, "bob", WRONG)
@@ -139,6 +140,7 @@ async def test_another_verdict_or_none_takes_the_reason_away(store: Store) -> No
         assert not await store.feedback.listed(channel(), ALL, limit=9)
 
 
+@same_on_postgresql
 async def test_only_the_verdict_that_a_person_gave_last_is_withdrawn(store: Store) -> None:
     claim = await disliked(store, said("one", place=TEAM), "ann", WRONG)
     await store.replies.withdraw(claim.turn, "ann", ReplyVerdict.GOOD, LATER)
@@ -148,6 +150,7 @@ async def test_only_the_verdict_that_a_person_gave_last_is_withdrawn(store: Stor
     assert not await store.replies.verdicts(START)
 
 
+@same_on_postgresql
 async def test_what_was_only_for_its_turn_is_not_shown(store: Store) -> None:
     claim = await answered(store, said("one", place=TEAM), drawn_from=NOWHERE)
     assert await store.feedback.explain(claim.turn, "ann", SHARED, START)
@@ -211,6 +214,7 @@ async def test_ratings_are_counted_by_model_place_tool_and_reason_and_direct_mes
     assert not any((await store.feedback.counts(LATER)).values())
 
 
+@same_on_postgresql
 async def test_the_reason_of_a_verdict_is_an_event(store: Store) -> None:
     await subscribed(store, "crm", events=frozenset({OutgoingEvent.FEEDBACK_GIVEN}))
     claim = await disliked(store, said("one", place=TEAM), "ann", WRONG)

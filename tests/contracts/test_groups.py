@@ -6,7 +6,7 @@ from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.memory.profile import Partition, UserProfile
 from store.engine import Store
-from tests.contracts.steps import answered
+from tests.contracts.steps import answered, same_on_postgresql
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 
@@ -23,6 +23,7 @@ async def test_the_groups_of_a_person_come_the_latest_first_and_once(store: Stor
     assert await store.conversations.groups("ann", 0) == []
 
 
+@same_on_postgresql
 async def test_places_of_others_and_places_that_are_no_groups_do_not_count(store: Store) -> None:
     await answered(store, heard("theirs", "a", person="bob"), "yes")
     await answered(store, said("mine"), "yes")
@@ -30,6 +31,7 @@ async def test_places_of_others_and_places_that_are_no_groups_do_not_count(store
     assert await store.conversations.groups("ann", 9) == []
 
 
+@same_on_postgresql
 async def test_what_was_learned_or_noted_in_a_group_counts_without_a_thread(store: Store) -> None:
     await answered(store, said("hello"), "yes")
     await remember(store.facts, "ann", "The sail is red.", "group:noted", START)

@@ -18,7 +18,7 @@ from agent.turn_records import Claim, Closing
 from store.data_subjects import PersonSubject
 from store.engine import Store
 from store.subject_access import data_subjects_in
-from tests.contracts.steps import claimed, in_memory_too, proved
+from tests.contracts.steps import claimed, in_memory_too, proved, same_on_postgresql
 from tests.contracts.test_feedback import TEAM
 from tests.contracts.test_outbox import subscribed, waiting
 from tests.fakes.incoming import START, said
@@ -53,6 +53,7 @@ async def jobs(store: Store, kind: str) -> list[str]:
     return found
 
 
+@same_on_postgresql
 async def test_a_request_is_read_with_its_question_as_it_is_now(store: Store) -> None:
     handoff = await asked(store)
     assert (handoff.state, handoff.note, handoff.person, handoff.asker_name) == (
@@ -102,6 +103,7 @@ async def test_who_has_taken_a_conversation_takes_part_in_it_until_it_is_handed_
     assert await store.handoffs.current("thread") is None
 
 
+@same_on_postgresql
 async def test_a_request_is_ended_only_in_the_state_that_is_meant(store: Store) -> None:
     handoff = await asked(store)
     await store.handoffs.take(handoff.number, "bob", "Bob", LATER)
@@ -116,6 +118,7 @@ async def test_a_request_is_ended_only_in_the_state_that_is_meant(store: Store) 
     assert [each.person for each in await store.handoffs.messages(handoff.number)] == ["eve"]
 
 
+@same_on_postgresql
 async def test_an_answer_that_not_all_may_read_is_in_no_summary(store: Store) -> None:
     for drawn_from in (NOWHERE, label(TeamAudience("other"))):
         claim = await answered(store, said("one", conversation=drawn_from, place=TEAM), drawn_from=drawn_from)
@@ -148,6 +151,7 @@ async def test_the_newest_answer_is_found_in_the_thread_and_else_only_for_its_as
     assert await newest("ann", "another", []) is None
 
 
+@same_on_postgresql
 async def test_a_request_is_an_event_without_its_words(store: Store) -> None:
     await subscribed(store, "crm", events=EVENTS)
     handoff = await asked(store)

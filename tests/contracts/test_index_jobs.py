@@ -12,7 +12,7 @@ from store.databases.database import is_postgresql
 from store.engine import Store
 from store.job_queue import job
 from store.search.index import AT_ONCE, AT_ONCE_WORDS
-from tests.contracts.steps import found, proved
+from tests.contracts.steps import found, proved, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
 
@@ -61,6 +61,7 @@ async def finds(store: Store, person: str, word: str) -> bool:
     return bool(await found(store, word, person=person, place=CLUB))
 
 
+@same_on_postgresql
 async def test_who_joins_a_long_thread_finds_its_newest_part_at_once_and_all_of_it_after_the_job(store: Store) -> None:
     await joined(store)
     assert await entries(store) == OLD + 2 + AT_ONCE
@@ -72,12 +73,14 @@ async def test_who_joins_a_long_thread_finds_its_newest_part_at_once_and_all_of_
     assert await jobs(store) == 0
 
 
+@same_on_postgresql
 async def test_a_short_thread_needs_no_job(store: Store) -> None:
     await joined(store, AT_ONCE - 1)
     assert await entries(store) == 2 * AT_ONCE
     assert await jobs(store) == 0
 
 
+@same_on_postgresql
 async def test_long_messages_are_left_to_the_job_of_which_each_step_makes_at_least_one(store: Store) -> None:
     await joined(store, 4, "boat " * (AT_ONCE_WORDS + 1))
     assert await entries(store) == 4 + 2, "each has its own words read before its transaction begins"
@@ -101,6 +104,7 @@ async def test_a_message_for_very_many_is_found_by_its_own_person_and_some_at_on
     assert [person for person in many if not await finds(store, person, "boat")] == []
 
 
+@same_on_postgresql
 async def test_what_a_killed_worker_had_made_is_kept_and_the_next_one_goes_on_from_there(store: Store) -> None:
     await joined(store)
     held = await next_job(store)

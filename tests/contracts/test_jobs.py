@@ -9,7 +9,7 @@ from agent.errors import LeaseLost
 from agent.jobs import Job
 from agent.memory.forgetting_plans import Everything
 from store.engine import Store
-from tests.contracts.steps import answered, in_memory_too
+from tests.contracts.steps import answered, in_memory_too, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
 
@@ -28,6 +28,7 @@ async def none_due(store: Store, minutes: int = 0) -> bool:
     return await store.jobs.claim(LEARN, "worker", START + minutes * MINUTE, LEASE) is None
 
 
+@same_on_postgresql
 async def test_a_job_runs_at_its_time_and_once(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "a", START + MINUTE, person="ann", conversation="thread")
     assert await none_due(store)
@@ -38,6 +39,7 @@ async def test_a_job_runs_at_its_time_and_once(store: Store) -> None:
     assert await none_due(store, 99)
 
 
+@same_on_postgresql
 async def test_the_one_whose_time_came_first_goes_first(store: Store) -> None:
     for key, minutes in (("late", 3), ("early", 1), ("later", 4), ("middle", 2)):
         await store.jobs.schedule("learn", key, "", START + minutes * MINUTE)
@@ -75,6 +77,7 @@ async def test_only_the_kinds_asked_for_are_claimed(store: Store) -> None:
     assert await store.jobs.claim(frozenset(), "worker", START, LEASE) is None
 
 
+@same_on_postgresql
 async def test_of_one_kind_and_key_one_waits_with_the_newest_payload_and_time(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "old", START)
     await store.jobs.schedule("learn", "ben", "other", START + MINUTE)
@@ -87,6 +90,7 @@ async def test_of_one_kind_and_key_one_waits_with_the_newest_payload_and_time(st
     assert await none_due(store, 2)
 
 
+@same_on_postgresql
 async def test_while_one_runs_the_next_of_its_key_waits_for_its_end(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "first", START)
     first = await next_job(store)
@@ -122,6 +126,7 @@ async def test_a_postponed_job_runs_again_later_and_counts_its_attempts(store: S
     assert (again.payload, again.attempts, again.run_at) == ("a", 2, START + MINUTE)
 
 
+@same_on_postgresql
 async def test_a_newer_job_that_waits_stands_for_the_postponed_one(store: Store) -> None:
     await store.jobs.schedule("learn", "ann", "old", START)
     job = await next_job(store)

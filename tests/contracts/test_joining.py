@@ -10,7 +10,7 @@ from agent.messages import Image
 from agent.progress import Progress, RoundStep, encode
 from agent.turn_records import Claim, Claiming, Closing, Waiting
 from store.engine import Store
-from tests.contracts.steps import claimed, proved
+from tests.contracts.steps import claimed, proved, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 
 
@@ -33,6 +33,7 @@ async def test_what_the_person_wrote_behind_the_running_turn_waits_in_order(stor
     assert [(one.turn, one.text) for one in found] == list(zip(turns, ("the blue one", "with a bell"), strict=True))
 
 
+@same_on_postgresql
 async def test_nothing_joins_from_behind_what_has_to_wait(store: Store) -> None:
     hindrances = [
         said("mine is red", person="bob"),
@@ -50,6 +51,7 @@ async def test_nothing_joins_from_behind_what_has_to_wait(store: Store) -> None:
         assert (claim.incoming.conversation, await words(store, claim)) == (thread, ["second"])
 
 
+@same_on_postgresql
 async def test_what_was_told_to_stop_does_not_join(store: Store) -> None:
     claim = await running(store)
     await store.ledger.accept(said("the blue one"))
@@ -57,6 +59,7 @@ async def test_what_was_told_to_stop_does_not_join(store: Store) -> None:
     assert await store.ledger.waiting(claim) == []
 
 
+@same_on_postgresql
 async def test_what_joined_is_answered_with_the_running_turn_and_stands_before_its_reply(store: Store) -> None:
     claim = await running(store)
     later = said("the blue one")
@@ -73,6 +76,7 @@ async def test_what_joined_is_answered_with_the_running_turn_and_stands_before_i
     assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
 
 
+@same_on_postgresql
 async def test_what_was_edited_after_it_had_joined_is_answered_as_edited(store: Store) -> None:
     claim = await running(store)
     later = said("the blue one")
@@ -107,6 +111,7 @@ async def test_what_is_taken_back_between_reading_and_saving_does_not_begin_the_
     assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
 
 
+@same_on_postgresql
 async def test_a_turn_without_a_reply_answers_nothing_that_joined(store: Store) -> None:
     claim = await running(store)
     await store.ledger.accept(said("the blue one"))
@@ -128,6 +133,7 @@ async def test_what_joined_is_forgotten_like_any_other_message(store: Store) -> 
     assert await store.conversations.history("thread", before_turn=10**6, limit=9) == []
 
 
+@same_on_postgresql
 async def test_what_is_not_there_is_not_ended(store: Store) -> None:
     claim = await running(store)
     none = (Waiting(10**6, 10**6, "nothing"),)

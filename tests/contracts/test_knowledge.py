@@ -10,7 +10,7 @@ from agent.messages import Provenance, ToolCall
 from agent.state import ActionRecord, LastActions, SituationSummary, SummaryWords
 from agent.turn_records import Claim, Closing, Known
 from store.engine import Store
-from tests.contracts.steps import answered, claimed
+from tests.contracts.steps import answered, claimed, same_on_postgresql
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 
@@ -28,12 +28,14 @@ async def known(store: Store, claim: Claim, messages: int = 9) -> Known:
     return await store.knowledge.for_turn(claim.incoming, DM, before_turn=claim.turn, messages=messages, actions=3)
 
 
+@same_on_postgresql
 async def test_a_first_question_begins_with_nothing(store: Store) -> None:
     found = await known(store, await asked(store))
     assert (list(found.said), found.summary, found.actions) == ([], SituationSummary(), LastActions())
     assert (list(found.facts), found.profile.entries) == ([], ())
 
 
+@same_on_postgresql
 async def test_it_begins_with_what_its_parts_know(store: Store) -> None:
     await answered(store, said("The boat is blue."), "Noted.")
     await remember(store.facts, "ann", "The boat is blue.", "person:ann", START)
@@ -45,6 +47,7 @@ async def test_it_begins_with_what_its_parts_know(store: Store) -> None:
     assert [one.text for one in (await known(store, claim, messages=1)).said] == ["Noted."]
 
 
+@same_on_postgresql
 async def test_what_was_done_last_stands_in_for_a_summary_and_not_beside_it(store: Store) -> None:
     await store.ledger.finish(await asked(store), Closing(Outcome.ANSWERED, "Done.", actions=(RECORD,)), START)
     second = await asked(store)
@@ -55,6 +58,7 @@ async def test_what_was_done_last_stands_in_for_a_summary_and_not_beside_it(stor
     assert (found.summary, found.actions) == (summary, LastActions())
 
 
+@same_on_postgresql
 async def test_a_claim_knows_what_the_workspace_of_its_asker_is_called(store: Store) -> None:
     await store.ledger.accept(replace(said("Hello?"), organization="Acme"))
     assert (await claimed(store)).incoming.organization == "Acme"
@@ -72,6 +76,7 @@ async def summarised(store: Store, person: str, words: Provenance) -> None:
     )
 
 
+@same_on_postgresql
 @pytest.mark.parametrize(
     ("turns", "words"),
     [
@@ -124,6 +129,7 @@ async def test_a_summary_of_messages_is_ones_own_if_they_and_what_it_continues_a
     assert found.summary_words == words
 
 
+@same_on_postgresql
 @pytest.mark.parametrize(
     ("words", "found"), [((OWN,), NAMED), ((OWN, NAMED), NAMED), ((FOREIGN,), RELAYED), ((FOREIGN, OWN), RELAYED)]
 )

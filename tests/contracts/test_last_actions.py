@@ -11,7 +11,7 @@ from agent.state import ActionRecord, LastActions
 from agent.turn_records import Closing
 from store.engine import Store
 from store.turn_tables import action_record
-from tests.contracts.steps import AFTER_ALL, answered, claimed, known
+from tests.contracts.steps import AFTER_ALL, answered, claimed, known, same_on_postgresql
 from tests.contracts.test_documents import do_jobs, handed
 from tests.fakes.incoming import START, dm, said
 from tests.fakes.plans import one_thread
@@ -48,6 +48,7 @@ async def thoughts(store: Store, place: Place, *, person: str = "ann", before_tu
     return [one.thinking for one in found.actions.records]
 
 
+@same_on_postgresql
 async def test_the_last_ones_of_earlier_turns_come_back_as_they_were_in_order(store: Store) -> None:
     await acted(store, record("a"), record("b", 2))
     second = await acted(store, record("c"), record("d", 2))
@@ -72,6 +73,7 @@ async def test_those_of_other_conversations_people_and_audiences_do_not(store: S
     assert await thoughts(store, dm("ann")) == []
 
 
+@same_on_postgresql
 async def test_the_messages_that_they_came_from_are_told_and_take_them_along(store: Store) -> None:
     await store.ledger.accept(said("my boat", conversation="boats"))
     boat = await claimed(store)

@@ -14,10 +14,11 @@ from agent.state import SituationSummary
 from agent.stored_messages import Author
 from agent.turn_records import Accepted, Claiming, Closing
 from store.engine import Store
-from tests.contracts.steps import answered, claimed, summary_of
+from tests.contracts.steps import answered, claimed, same_on_postgresql, summary_of
 from tests.fakes.incoming import LEASE, START, said
 
 
+@same_on_postgresql
 async def test_the_same_event_is_taken_in_once(store: Store) -> None:
     first = await store.ledger.accept(said("hello", number=1))
     again = await store.ledger.accept(said("hello", number=1))
@@ -25,6 +26,7 @@ async def test_the_same_event_is_taken_in_once(store: Store) -> None:
     assert again.turn == first.turn
 
 
+@same_on_postgresql
 async def test_one_post_that_arrives_as_two_events_is_taken_in_once(store: Store) -> None:
     message = said("hello")
     first = await store.ledger.accept(message)
@@ -33,6 +35,7 @@ async def test_one_post_that_arrives_as_two_events_is_taken_in_once(store: Store
     assert again.turn == first.turn
 
 
+@same_on_postgresql
 async def test_a_claim_carries_the_message_whole(store: Store) -> None:
     message = said("hello")
     accepted = await store.ledger.accept(message)
@@ -41,10 +44,12 @@ async def test_a_claim_carries_the_message_whole(store: Store) -> None:
     assert (claim.turn, claim.attempts, claim.progress, claim.reply_ref) == (accepted.turn, 1, "", "")
 
 
+@same_on_postgresql
 async def test_with_nothing_waiting_there_is_no_claim(store: Store) -> None:
     assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
 
 
+@same_on_postgresql
 async def test_the_oldest_turn_is_claimed_first(store: Store) -> None:
     turns = [(await store.ledger.accept(said("?", conversation=name))).turn for name in ("b", "a", "c")]
     assert [(await claimed(store)).turn for _ in turns] == turns
@@ -69,6 +74,7 @@ async def test_a_question_that_arrives_late_is_answered_before_what_was_asked_af
     assert answers == ["one", "two", "three, but edited", "four"]
 
 
+@same_on_postgresql
 async def test_a_question_that_was_claimed_once_keeps_its_place(store: Store) -> None:
     late, begun = said("asked before"), said("asked after")
     first = await store.ledger.accept(begun)
@@ -87,6 +93,7 @@ async def test_what_has_joined_a_running_turn_keeps_its_place(store: Store) -> N
     assert (await store.ledger.accept(late)).turn > joined.turn
 
 
+@same_on_postgresql
 async def test_a_conversation_runs_one_turn_at_a_time_and_the_others_meanwhile(store: Store) -> None:
     first = await store.ledger.accept(said("one", conversation="a"))
     second = await store.ledger.accept(said("two", conversation="a"))
@@ -149,6 +156,7 @@ async def test_a_process_claims_only_what_came_from_where_it_can_show_replies(st
     assert await store.ledger.claim(Claiming("worker", START, LEASE, sources=frozenset())) is None
 
 
+@same_on_postgresql
 async def test_a_lease_that_ran_out_is_taken_over_and_the_old_owner_changes_nothing(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     old = await claimed(store, "old")
@@ -170,6 +178,7 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_old_owner_changes_noth
     assert [m.text for m in history] == ["hello", "the answer"]
 
 
+@same_on_postgresql
 async def test_a_renewed_lease_is_not_taken_over(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     claim = await claimed(store)
@@ -178,6 +187,7 @@ async def test_a_renewed_lease_is_not_taken_over(store: Store) -> None:
     assert await store.ledger.claim(Claiming("new", START + 2 * LEASE, LEASE)) is not None
 
 
+@same_on_postgresql
 async def test_saving_one_thing_keeps_the_other(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     claim = await claimed(store)
@@ -190,6 +200,7 @@ async def test_saving_one_thing_keeps_the_other(store: Store) -> None:
         await store.ledger.save(claim, progress="from before the restart")
 
 
+@same_on_postgresql
 async def test_a_finished_turn_is_over(store: Store) -> None:
     claim = await answered(store, said("hello"), "hi")
     assert await store.ledger.claim(Claiming("worker", START + 9 * LEASE, LEASE)) is None
@@ -197,6 +208,7 @@ async def test_a_finished_turn_is_over(store: Store) -> None:
         await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "hi again"), START)
 
 
+@same_on_postgresql
 async def test_finishing_stores_the_reply_and_the_summary(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     claim = await claimed(store)
@@ -211,6 +223,7 @@ async def test_finishing_stores_the_reply_and_the_summary(store: Store) -> None:
     assert await summary_of(store, "thread") == summary
 
 
+@same_on_postgresql
 async def test_a_turn_stopped_before_a_word_leaves_no_reply(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     claim = await claimed(store)
@@ -219,6 +232,7 @@ async def test_a_turn_stopped_before_a_word_leaves_no_reply(store: Store) -> Non
     assert [m.text for m in history] == ["hello"]
 
 
+@same_on_postgresql
 async def test_an_overheard_message_is_history_and_is_not_answered(store: Store) -> None:
     await answered(store, said("first?"), "first.")
     overheard = said("by the way", person="bob")
@@ -231,12 +245,14 @@ async def test_an_overheard_message_is_history_and_is_not_answered(store: Store)
     assert [message.text for message in history] == ["first?", "first.", "by the way"]
 
 
+@same_on_postgresql
 async def test_what_came_with_a_message_is_there_when_it_is_claimed(store: Store) -> None:
     quoted = (Quoted("earlier in this thread", "Bob", "It is blue."), Quoted("attached file a.txt", "", "1\n2"))
     await store.ledger.accept(replace(said("what colour?"), quoted=quoted))
     assert (await claimed(store)).incoming.quoted == quoted
 
 
+@same_on_postgresql
 @pytest.mark.parametrize(
     "place",
     [

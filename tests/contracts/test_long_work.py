@@ -14,7 +14,7 @@ from agent.schedules.long_work import MAX_AT_WORK, asked_in, work_conversation
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store
-from tests.contracts.steps import answered, claimed
+from tests.contracts.steps import answered, claimed, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 
 NEW = NewSchedule(
@@ -84,6 +84,7 @@ async def test_what_waits_in_it_waits_in_the_conversation_where_it_was_asked_for
     assert not await store.ledger.waits_for_people("another thread")
 
 
+@same_on_postgresql
 async def test_it_runs_beside_its_conversation_and_ends_in_it(store: Store) -> None:
     await answered(store, said("go through it", conversation="thread"), "I am on it.")
     await begun(store)
@@ -98,6 +99,7 @@ async def test_it_runs_beside_its_conversation_and_ends_in_it(store: Store) -> N
     assert await store.conversations.participants(work.incoming.conversation) is None
 
 
+@same_on_postgresql
 async def test_an_edit_of_the_message_that_asked_for_it_leaves_its_words_and_lets_it_go_on(store: Store) -> None:
     asked = said("go through it", conversation="thread")
     await answered(store, asked, "I am on it.")

@@ -9,7 +9,7 @@ from agent.memory.forgetting_plans import Everything, OneThread
 from agent.messages import AnswerOutcome, ElicitAction
 from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store
-from tests.contracts.steps import claimed
+from tests.contracts.steps import claimed, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 
 SOON = START + timedelta(seconds=10)
@@ -29,6 +29,7 @@ async def answer(store: Store, claim: Claim, action: ElicitAction | None, person
     return await store.open_questions.answer(claim.turn, "1-1", person, RED, action, SOON)
 
 
+@same_on_postgresql
 async def test_its_asker_alone_is_shown_it_and_answers_it_once(store: Store) -> None:
     questions, claim = store.open_questions, await asking(store)
     (waiting,) = await questions.waiting("ann", SOON)
@@ -42,6 +43,7 @@ async def test_its_asker_alone_is_shown_it_and_answers_it_once(store: Store) -> 
     assert await questions.waiting("ann", SOON) == []
 
 
+@same_on_postgresql
 async def test_what_was_filled_in_is_kept_until_it_is_sent(store: Store) -> None:
     claim = await asking(store)
     assert await answer(store, claim, None) is AnswerOutcome.KEPT

@@ -26,7 +26,7 @@ from store.data_subjects import PersonSubject
 from store.engine import Store
 from store.outbox import webhook
 from store.subject_access import data_subjects_in
-from tests.contracts.steps import claimed, proved
+from tests.contracts.steps import claimed, proved, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 
 ALL = frozenset(OutgoingEvent)
@@ -78,6 +78,7 @@ def asks(*calls: ToolCall) -> Progress:
     return Progress((RoundStep(calls=calls, results=(None,) * len(calls), consents=awaited, time=NOW),))
 
 
+@same_on_postgresql
 async def test_a_finished_turn_waits_for_each_row_with_ids_and_counts_and_no_words(store: Store) -> None:
     await subscribed(store, "crm", "bill")
     asked = said("where is the quetzal?", place=TEAM)
@@ -109,6 +110,7 @@ async def test_a_finished_turn_waits_for_each_row_with_ids_and_counts_and_no_wor
     assert (await jobs(store), await jobs(store, "bill")) == (["thread"], ["thread"])
 
 
+@same_on_postgresql
 async def test_whoever_delivers_hears_of_an_event_once_it_is_stored_and_of_none_that_is_not(store: Store) -> None:
     await subscribed(store, "crm")
     heard = list[str]()
@@ -129,6 +131,7 @@ async def test_whoever_delivers_hears_of_an_event_once_it_is_stored_and_of_none_
     assert len(heard) == 2
 
 
+@same_on_postgresql
 async def test_without_a_row_or_in_another_place_or_for_another_event_nothing_is_stored(store: Store) -> None:
     await finished(store, said("one"))
     await subscribed(store, "crm", events=frozenset({OutgoingEvent.FORGOTTEN}))
@@ -138,6 +141,7 @@ async def test_without_a_row_or_in_another_place_or_for_another_event_nothing_is
     assert (await waiting(store), await jobs(store)) == ([], [])
 
 
+@same_on_postgresql
 @pytest.mark.parametrize("place", ["test", "test:channel", "slack:T1"])
 async def test_a_row_names_a_place_by_its_source_its_channel_or_its_team(store: Store, place: str) -> None:
     await subscribed(store, "crm", places=[place])
@@ -145,6 +149,7 @@ async def test_a_row_names_a_place_by_its_source_its_channel_or_its_team(store: 
     assert len(await waiting(store)) == 1
 
 
+@same_on_postgresql
 async def test_a_turn_that_was_lost_or_did_not_end_stores_no_event(store: Store) -> None:
     await subscribed(store, "crm")
     await store.ledger.accept(said("one"))
@@ -159,6 +164,7 @@ async def test_a_turn_that_was_lost_or_did_not_end_stores_no_event(store: Store)
     assert len(await waiting(store)) == 1
 
 
+@same_on_postgresql
 async def test_a_verdict_is_an_event_when_it_changes_and_not_when_it_is_repeated(store: Store) -> None:
     await subscribed(store, "crm", events=frozenset({OutgoingEvent.FEEDBACK_GIVEN}))
     claim = await finished(store, said("one"), "page 1")
@@ -291,6 +297,7 @@ async def test_a_row_that_left_the_file_takes_its_events_along_and_others_get_th
     assert len(await waiting(store)) == 1
 
 
+@same_on_postgresql
 async def test_a_job_that_waits_for_its_next_attempt_is_not_hurried_by_a_new_event(store: Store) -> None:
     await subscribed(store, "crm")
     later = NOW + timedelta(hours=1)
@@ -336,6 +343,7 @@ async def test_what_waits_about_a_person_is_in_their_export(store: Store) -> Non
     assert exported["data"]["turn"] == claim.turn
 
 
+@same_on_postgresql
 async def test_a_job_of_a_killed_process_is_given_to_the_next_at_once_if_it_is_alone(store: Store) -> None:
     await subscribed(store, "crm")
     await finished(store, said("one"))
@@ -394,6 +402,7 @@ async def test_a_hook_a_change_of_the_policy_and_a_call_elsewhere_are_no_events(
     assert await waiting(store) == []
 
 
+@same_on_postgresql
 async def test_a_turn_that_waits_for_its_asker_is_an_event_with_the_tools_and_until_when(store: Store) -> None:
     await subscribed(store, "crm", events=frozenset({OutgoingEvent.CONSENT_ASKED}))
     asked = said("send it")
@@ -408,6 +417,7 @@ async def test_a_turn_that_waits_for_its_asker_is_an_event_with_the_tools_and_un
     assert delivery.data["until"] == UNTIL.isoformat()
 
 
+@same_on_postgresql
 async def test_a_turn_whose_calls_were_decided_meanwhile_asks_for_nothing(store: Store) -> None:
     await subscribed(store, "crm", events=frozenset({OutgoingEvent.CONSENT_ASKED}))
     await store.ledger.accept(said("send it"))
@@ -441,6 +451,7 @@ async def noticed(store: Store, told: NearBudget, now: datetime) -> None:
     await store.budget_days.near(budget, told, 0, now)
 
 
+@same_on_postgresql
 async def test_a_budget_that_is_nearly_spent_is_an_event_once_a_day(store: Store) -> None:
     await subscribed(store, "crm", events=frozenset({OutgoingEvent.BUDGET_NEAR}))
     of_ann = near(Whose.PERSON, "slack:T1:U1", "slack:T1:U1", "slack:T1")
@@ -467,6 +478,7 @@ async def test_a_budget_that_is_nearly_spent_is_an_event_once_a_day(store: Store
     assert await waiting(store, key="budget") == []
 
 
+@same_on_postgresql
 @pytest.mark.parametrize(("place", "count"), [("slack:T1", 3), ("slack:T1:C1", 1), ("slack:T2", 0)])
 async def test_a_row_of_some_places_hears_of_their_budgets_alone(store: Store, place: str, count: int) -> None:
     await subscribed(store, "crm", places=[place])

@@ -4,11 +4,12 @@ import asyncio
 
 from agent.memory.forgetting_plans import Everything
 from store.engine import Store
-from tests.contracts.steps import answered
+from tests.contracts.steps import answered, same_on_postgresql
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread
 
 
+@same_on_postgresql
 async def test_the_last_choice_of_a_name_stands(store: Store) -> None:
     await store.preferences.set("ann", "model", "ollama:small")
     await store.preferences.set("ann", "model", "ollama:large")
@@ -16,6 +17,7 @@ async def test_the_last_choice_of_a_name_stands(store: Store) -> None:
     assert await store.preferences.all_of("ann") == {"depth": "deep", "model": "ollama:large"}
 
 
+@same_on_postgresql
 async def test_owners_choose_by_themselves(store: Store) -> None:
     await store.preferences.set("ann", "model", "ollama:small")
     await store.preferences.set("channel:C1", "model", "ollama:large")
@@ -30,6 +32,7 @@ async def test_a_choice_can_be_taken_back(store: Store) -> None:
     assert await store.preferences.all_of("ann") == {}
 
 
+@same_on_postgresql
 async def test_any_text_can_be_chosen(store: Store) -> None:
     value = "東京'; DROP TABLE preference; --"
     await store.preferences.set("ann", "model", value)

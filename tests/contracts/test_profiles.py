@@ -15,7 +15,7 @@ from agent.spending import By, SpendingPeriod, Spent
 from agent.state import SituationSummary
 from agent.turn_records import Closing
 from store.engine import Store
-from tests.contracts.steps import claimed, in_memory_too, proved, summary_of
+from tests.contracts.steps import claimed, in_memory_too, proved, same_on_postgresql, summary_of
 from tests.fakes.incoming import LEASE, START, dm, said
 from tests.fakes.plans import one_thread
 
@@ -51,6 +51,7 @@ async def texts(store: Store, *audiences: str) -> list[str]:
     return [entry.full_text for entry in (await store.profiles.readable("ann", frozenset(audiences))).entries]
 
 
+@same_on_postgresql
 async def test_what_was_asked_waits_to_be_learned_from_in_its_partition_in_order(store: Store) -> None:
     await heard(store, said("one", place=dm("ann")))
     await heard(store, said("two", place=CLUB, conversation="club"))
@@ -70,6 +71,7 @@ async def test_what_nobody_answered_or_what_is_not_to_be_learned_does_not_wait(s
     assert await store.profiles.unlearned(IN_CLUB, 9) == []
 
 
+@same_on_postgresql
 async def test_each_partition_has_one_job_which_a_newer_message_puts_off(store: Store) -> None:
     await heard(store, said("one"), at=1)
     await heard(store, said("two"), at=3)
@@ -78,6 +80,7 @@ async def test_each_partition_has_one_job_which_a_newer_message_puts_off(store: 
     assert [job and partition_of(job.person, job.key) for job in found] == [None, IN_CLUB, DM, None]
 
 
+@same_on_postgresql
 async def test_a_partition_in_which_enough_has_gathered_waits_no_longer(store: Store) -> None:
     for number in range(19):
         await heard(store, said(f"message {number}"), at=60)
@@ -96,6 +99,7 @@ async def test_what_joined_a_turn_is_learned_from_with_it(store: Store) -> None:
     assert [one.text for one in await store.profiles.unlearned(DM, 9)] == ["one", "and two"]
 
 
+@same_on_postgresql
 async def test_what_was_learned_comes_back_as_it_was_with_the_link_to_its_source(store: Store) -> None:
     first = await heard(store, said("I use Vim and want to learn Rust"))
     second = await heard(store, replace(said("Rust, really"), permalink="https://example.test/rust"))
@@ -112,6 +116,7 @@ async def test_what_was_learned_comes_back_as_it_was_with_the_link_to_its_source
     assert rust.id
 
 
+@same_on_postgresql
 async def test_changes_removals_and_new_entries_are_kept(store: Store) -> None:
     id_ = await heard(store, said("much"))
     kept = await learn(store, DM, insight("one", id_), insight("two", id_, minute=1), insight("three", id_, minute=2))
@@ -159,6 +164,7 @@ async def test_nothing_is_learned_from_what_was_forgotten_meanwhile(store: Store
     assert await texts(store, "person:ann") == []
 
 
+@same_on_postgresql
 async def test_nothing_is_learned_from_words_that_were_edited_meanwhile(store: Store) -> None:
     asked = said("my secret boat")
     id_ = await heard(store, asked)

@@ -15,7 +15,7 @@ from agent.shown_replies import Answered, ReplyVerdict
 from agent.state import ActionRecord
 from agent.turn_records import Claim, Closing, Load
 from store.engine import Store
-from tests.contracts.steps import claimed, texts_found
+from tests.contracts.steps import claimed, same_on_postgresql, texts_found
 from tests.fakes.incoming import START, said
 
 PAGES = ("page 1", "page 2")
@@ -57,6 +57,7 @@ async def test_no_reply_is_found_for_another_page_another_platform_or_another_ch
     assert await store.replies.by_page(asked.source, "page 1", "another channel") is None
 
 
+@same_on_postgresql
 async def test_two_channels_may_hold_pages_of_one_name(store: Store) -> None:
     here = await shown(store, said("here?"), "1.1")
     there = await shown(store, replace(said("there?"), channel="another channel"), "1.1")
@@ -65,6 +66,7 @@ async def test_two_channels_may_hold_pages_of_one_name(store: Store) -> None:
     assert found.turn == here.turn
 
 
+@same_on_postgresql
 async def test_a_turn_that_runs_or_shows_nothing_has_no_reply(store: Store) -> None:
     await store.ledger.accept(said("where is my boat?"))
     claim = await claimed(store)
@@ -84,6 +86,7 @@ async def test_everybody_has_one_verdict_on_a_reply_and_may_change_it(store: Sto
     assert dict(await store.replies.verdicts(START)) == {ReplyVerdict.GOOD: 1}
 
 
+@same_on_postgresql
 async def test_what_is_no_reply_is_not_judged(store: Store) -> None:
     assert not await store.replies.judge(7, "ann", ReplyVerdict.GOOD, START)
     assert not await store.replies.verdicts(START)
@@ -112,6 +115,7 @@ async def test_forgetting_everything_takes_replies_and_verdicts_along(store: Sto
     assert not await store.replies.verdicts(START)
 
 
+@same_on_postgresql
 async def test_how_many_turns_run_and_wait_is_told(store: Store) -> None:
     assert await store.ledger.load() == Load(0, 0)
     await store.ledger.accept(said("one"))
@@ -120,6 +124,7 @@ async def test_how_many_turns_run_and_wait_is_told(store: Store) -> None:
     assert await store.ledger.load() == Load(running=1, waiting=1)
 
 
+@same_on_postgresql
 @pytest.mark.parametrize("own", [True, False])
 async def test_a_reply_is_found_with_whose_words_its_question_has(store: Store, *, own: bool) -> None:
     claim = await shown(store, replace(said("Which is cheapest?"), own=own), "1")

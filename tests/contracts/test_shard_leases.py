@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agent.ports.shard_leases import HeldShard, ShardLeases, ShardSession, ShardShare
 from store.engine import Store
+from tests.contracts.steps import same_on_postgresql
 from tests.examples import examples
 from tests.fakes.incoming import START
 
@@ -46,6 +47,7 @@ class Process:
         return [*self.held] if now < self.until else []
 
 
+@same_on_postgresql
 async def test_the_first_process_has_all_and_one_that_joins_its_part(store: Store) -> None:
     one, two = Process("one", store.shard_leases, 4), Process("two", store.shard_leases, 4)
     part = await one.look_and_give_back(START)
@@ -96,6 +98,7 @@ async def test_what_was_given_and_never_arrived_is_given_again(store: Store) -> 
     assert [shard.epoch for shard in (await one.look(START)).taken] == [3]
 
 
+@same_on_postgresql
 async def test_of_another_number_none_is_taken_before_all_of_the_number_before_are_given_back(store: Store) -> None:
     one, two = Process("one", store.shard_leases, 2), Process("two", store.shard_leases, 2)
     await one.look(START)

@@ -12,7 +12,7 @@ from agent.progress import Progress, RoundStep, encode
 from agent.spending import By, SpendingPeriod, Spent, SpentBy, Total
 from agent.turn_records import Closing
 from store.engine import Store
-from tests.contracts.steps import answered, claimed
+from tests.contracts.steps import answered, claimed, same_on_postgresql
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
 
@@ -44,6 +44,7 @@ async def test_nothing_was_spent_before_anything_was_asked(store: Store) -> None
         assert await store.spending.totals(TODAY, by) == []
 
 
+@same_on_postgresql
 async def test_each_count_of_each_call_is_summed_and_money_apart_from_what_has_no_price(store: Store) -> None:
     await spent(store, TERRA, LOCAL, LUNA)
     [total] = (await sums(store, By.PERSON)).values()
@@ -52,6 +53,7 @@ async def test_each_count_of_each_call_is_summed_and_money_apart_from_what_has_n
     assert (total.calls, total.unpriced, total.usage.estimated) == (3, 1, True)
 
 
+@same_on_postgresql
 async def test_sums_are_taken_by_person_with_their_names(store: Store) -> None:
     await spent(store, TERRA)
     await spent(store, LUNA, LUNA, person="ben", conversation="elsewhere")
@@ -62,12 +64,14 @@ async def test_sums_are_taken_by_person_with_their_names(store: Store) -> None:
     assert await sums(store, By.PERSON, person="nobody") == {}
 
 
+@same_on_postgresql
 async def test_sums_are_taken_by_channel(store: Store) -> None:
     here = said("?").channel
     await spent(store, TERRA, LOCAL)
     assert await sums(store, By.CHANNEL) == {here: Spent.on([TERRA, LOCAL])}
 
 
+@same_on_postgresql
 async def test_sums_are_taken_by_workspace_also_where_no_channel_is_known_with_what_its_app_is_called(
     store: Store,
 ) -> None:
@@ -104,6 +108,7 @@ async def test_sums_are_taken_by_day_of_utc_and_for_a_period_with_both_its_ends(
     assert await sums(store, By.DAY, LONG_AGO) == {}
 
 
+@same_on_postgresql
 async def test_a_turn_that_ends_without_naming_its_calls_took_those_that_it_saved(store: Store) -> None:
     await store.ledger.accept(said("how much?"))
     claim = await claimed(store)
@@ -141,6 +146,7 @@ async def test_what_a_turn_took_before_it_was_forgotten_or_had_to_start_anew_cou
     assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA]), "ben": Spent.on([LUNA, LOCAL])}
 
 
+@same_on_postgresql
 async def test_what_a_turn_took_before_a_step_that_quotes_what_is_gone_counts(store: Store) -> None:
     gone = (await answered(store, said("my boat is blue"), "noted")).message
     await store.forgetting.forget(Everything("ann"), START)
@@ -152,6 +158,7 @@ async def test_what_a_turn_took_before_a_step_that_quotes_what_is_gone_counts(st
     assert await sums(store, By.PERSON, SpendingPeriod.days_until(asked.time, 1)) == {"ben": Spent.on([TERRA])}
 
 
+@same_on_postgresql
 async def test_a_worker_that_lost_its_turn_records_nothing(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     old = await claimed(store, "old")

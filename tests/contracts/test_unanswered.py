@@ -15,7 +15,7 @@ from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from agent.unanswered import AskedChannel, AskedQuestion
 from store.engine import Store
-from tests.contracts.steps import claimed
+from tests.contracts.steps import claimed, same_on_postgresql
 from tests.fakes.incoming import START, said
 
 TEAM, GROUP = Place(TeamAudience("test")), Place(GroupAudience("test:channel"))
@@ -64,6 +64,7 @@ async def test_each_question_is_told_with_what_its_turn_stored(store: Store) -> 
     assert await store.unanswered.asked(VIEW, LATER, 9) == []
 
 
+@same_on_postgresql
 async def test_nothing_of_another_place_of_a_person_or_of_its_turn_alone_is_told(store: Store) -> None:
     alone = Place(PersonAudience("ann"))
     await answered(store, said("alone", place=alone, conversation="a"))

@@ -10,7 +10,7 @@ from agent.memory.audience import GroupAudience, Place
 from agent.memory.layers import WorkingItem
 from store.engine import Store
 from store.working_sets import MOST_ITEMS
-from tests.contracts.steps import answered, proved
+from tests.contracts.steps import answered, proved, same_on_postgresql
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread
 
@@ -54,6 +54,7 @@ async def test_the_oldest_make_room(store: Store) -> None:
     assert [key for key, _ in await kept(store)] == [f"key {number}" for number in range(3, MOST_ITEMS + 3)]
 
 
+@same_on_postgresql
 async def test_what_belongs_to_other_readers_is_not_read(store: Store) -> None:
     claim = await answered(store, said("we go by train", place=Place(GroupAudience("club"))), "fine")
     await store.working_set.store_item("thread", "group:club", item("route", "by train", claim.message))
