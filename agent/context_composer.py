@@ -46,7 +46,9 @@ class ContextConfig:
 # The prefix of the sources and people of programs. Each question has its own source, so no agent claims another's.
 # It is no platform that people know, so the model does not read it.
 LIBRARY = "python"
-FEW_FACTS = 10  # Composing so many takes less time than handing them to a thread
+# Composing so many facts, or so much of past threads, takes less time than handing it to a thread.
+FEW_FACTS = 10
+FEW_CHARS = 500
 UNBEGUN = Progress()
 LAST_ACTIONS = 3  # What stands in for a summary that nobody wrote
 
@@ -142,7 +144,8 @@ class ContextComposer:
             workspace=progress.workspace or Workspace(),
             execution=Execution(len(progress.steps) + 1, self.config.turn_limits.max_iterations),
         )
-        if parts.earlier or len(known.facts) > FEW_FACTS:  # it takes milliseconds, in which other replies go on
+        is_long = sum(len(one.text) for one in earlier) > FEW_CHARS or len(known.facts) > FEW_FACTS
+        if is_long:  # it takes milliseconds, in which other replies go on
             async with self.composing or nullcontext():
                 return await asyncio.to_thread(build_context, parts, budget), until
         return build_context(parts, budget), until
