@@ -51,7 +51,7 @@ class TurnLedger(Protocol):
         calls: Sequence[ModelCall] = (),
     ) -> None:
         """Store the turn's progress, or the pages of its reply. Progress resets the count of attempts. `calls`: all
-        model calls of the progress, which count toward budgets from now on.
+        model calls of the progress, which count toward budgets from now on; () if all of them do already.
         """
         ...
 

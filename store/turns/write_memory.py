@@ -105,8 +105,9 @@ class WriteMemory:
         self._unseen = min(self._unseen + 1, MESSAGES)
 
     def has_answered(self, incoming: Incoming) -> bool:
+        same_id = (each for each in self.messages if each.message_id == incoming.message_id)  # few, if any
         posted = incoming.source, incoming.channel, incoming.message_id
-        return any(each.answered and each.post == posted for each in self.messages)
+        return any(each.answered and each.post == posted for each in same_id)
 
     def note_claim(self, claim: Claim, now: datetime) -> None:
         pages = tuple(read_pages(claim.reply_ref or "[]"))
