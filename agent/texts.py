@@ -201,8 +201,8 @@ BEDROCK_NEEDS_PROFILE = (
 )
 BEDROCK_PROFILE_EXAMPLE = ", such as bedrock:{profile}"
 BEDROCK_USE_CASE = (
-    "Amazon Bedrock requires details about your use case before the first use of Anthropic's models. Submit the form "
-    "in the Amazon Bedrock console: open an Anthropic model in the model catalog."
+    "Amazon Bedrock requires details about your use case before the first use of Anthropic's models. To submit them, "
+    "open an Anthropic model in the model catalog of the Amazon Bedrock console, and fill in the form."
 )
 BEDROCK_MODEL_RETIRED = "Amazon Bedrock no longer offers the model “{model}”. Set COGENCY_MODEL to a newer one."
 BEDROCK_MODEL_UNKNOWN = (

@@ -119,8 +119,8 @@ class BudgetSettings:
         None,
         section=Section.ACCESS,
         description=(
-            "Maximum number of tokens per Slack workspace per day, unless the workspace's app has its own budget in "
-            "the COGENCY_SLACK_APPS file."
+            "Maximum number of tokens per Slack workspace per day. To set another number for one app's workspace, use "
+            "tokens_per_day in the COGENCY_SLACK_APPS file."
         ),
         example="0",
     )
@@ -129,7 +129,10 @@ class BudgetSettings:
         dollars,
         None,
         section=Section.ACCESS,
-        description="Maximum cost per Slack workspace per day, in US dollars.",
+        description=(
+            "Maximum cost per Slack workspace per day, in US dollars. To set another amount for one app's workspace, "
+            "use dollars_per_day in the COGENCY_SLACK_APPS file."
+        ),
         example="0",
         write=in_dollars,
     )

@@ -491,7 +491,10 @@ def _add_budget(commands: _Commands) -> None:
         "words",
         nargs="*",
         metavar="WORD",
-        help="whose budget (everyone, person:ID, channel:ID, or workspace:ID) and its new value",
+        help=(
+            "whose budget (everyone, person:slack:T0123:U0123, channel:C0123, or workspace:slack:T0123), and, to "
+            "change it, '$20', 5,000,000 tokens, exempt, or reset"
+        ),
     )
 
 

@@ -54,7 +54,7 @@ ACCESS, VALIDATION, MISSING = "AccessDeniedException", "ValidationException", "R
 SIGNATURE = "InvalidSignatureException"
 REFUSALS = [
     (400, VALIDATION, ON_DEMAND, f"Set COGENCY_MODEL to the profile's ID, such as bedrock:eu.{CLAUDE}."),
-    (404, MISSING, USE_CASE, "Submit the form in the Amazon Bedrock console"),
+    (404, MISSING, USE_CASE, "in the model catalog of the Amazon Bedrock console, and fill in the form"),
     (403, ACCESS, "You don't have access to the model with the specified model ID.", "eu-west-1 (403). Open the model"),
     (403, ACCESS, MARKETPLACE, "has no access to the model"),
     (403, ACCESS, NOT_AUTHORIZED, "do not permit bedrock:InvokeModelWithResponseStream for the model"),
