@@ -380,7 +380,7 @@ def people_settings(
     if ours.sign_in_address.startswith("http:") and not is_plain_loopback(ours.sign_in_address):
         raise SettingsError(app_texts.SIGN_IN_PLAIN)
     if ours.key is None and ours.key_file is None:
-        raise SettingsError(app_texts.ACCOUNT_KEY_MISSING.format(file=settings.mcp.file, servers=", ".join(names)))
+        raise SettingsError(app_texts.ACCOUNT_KEY_MISSING.format(servers=", ".join(names)))
     keys = account_keys(ours)
     if accounts is None:
         return None

@@ -47,8 +47,9 @@ OTEL_PROTOCOL = (
 PLUGINS_NEED_MCP = "the servers of plug-ins were not started, because the 'mcp' extra is not installed. Run {command}"
 MCP_MISSING = "COGENCY_MCP needs the 'mcp' extra, which is not installed. Run {command}"
 ACCOUNT_KEY_MISSING = (
-    "{file} lists servers where each person signs in ({servers}). To encrypt their tokens, set COGENCY_ACCOUNT_KEY to "
-    "the output of `openssl rand -base64 32`, or set COGENCY_ACCOUNT_KEY_FILE to a file that contains it."
+    "People sign in to these MCP servers with their own accounts: {servers}. To encrypt their tokens, set "
+    "COGENCY_ACCOUNT_KEY to the output of `openssl rand -base64 32`, or set COGENCY_ACCOUNT_KEY_FILE to a file that "
+    "contains it."
 )
 ACCOUNT_KEY_TWICE = "COGENCY_ACCOUNT_KEY and COGENCY_ACCOUNT_KEY_FILE are both set. Remove one of them."
 SIGN_IN_ADDRESS = (

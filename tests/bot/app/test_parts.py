@@ -1,12 +1,17 @@
 """The parts of the bot."""
 
+import json
 from pathlib import Path
 from pkgutil import iter_modules
 
+import pytest
+
 import agent.toolbox
 import agent.tools
+from agent.errors import SettingsError
 from agent.toolbox.tool_search import RESERVED
-from bot.app.parts import BUILT_IN
+from bot.app.parts import BUILT_IN, people_settings, tool_servers
+from bot.app.settings import load_settings
 from bot.chat.attachments import read_again
 from bot.handoff import ask_a_human
 from bot.platforms.slack import search_slack
@@ -26,3 +31,15 @@ def test_the_names_that_no_tool_may_have_are_those_of_the_built_in_ones() -> Non
         path.read_text(encoding="utf-8") for path in (*FOLDER.glob("*.py"), *TOOLBOX.glob("*.py"), *ELSEWHERE)
     )
     assert [name for name in BUILT_IN if f'"{name}"' not in written] == []
+
+
+def test_without_a_key_the_servers_where_people_sign_in_are_named_even_if_a_plugin_brings_them(tmp_path: Path) -> None:
+    root = tmp_path / "office"
+    root.mkdir(mode=0o755)
+    server = {"url": "https://calendar.example/mcp", "account": "person"}
+    (root / "mcp.json").write_text(json.dumps({"mcpServers": {"calendar": server}}), "utf-8")
+    settings = load_settings({"COGENCY_PLUGINS": str(root), "DATABASE_URL": f"sqlite:///{tmp_path / 'bot.db'}"})
+    configs, problems = tool_servers(settings)
+    assert problems == ()
+    with pytest.raises(SettingsError, match=r"^People sign in to .*: office-calendar\. .*COGENCY_ACCOUNT_KEY"):
+        people_settings(settings, configs, None)
