@@ -76,8 +76,11 @@ FAILURES = {
         "The bot retries automatically. If this continues, check whether both can be reached.",
     ),
     "lost": (
-        "Another process took over a turn",
-        "The first process was silent for longer than COGENCY_LEASE_S. Check for a paused or overloaded machine.",
+        "A turn was taken over or started again",
+        (
+            "Its process was silent for longer than COGENCY_LEASE_S, or a message that the turn used was forgotten. If "
+            "this continues, check for a paused or overloaded machine."
+        ),
     ),
     "write": (
         "The platform rejected a message",
@@ -236,7 +239,9 @@ METRICS: Final[Mapping[str, str]] = {
     "job_lag_seconds": (
         "How long the oldest due job of each kind has waited. For learning, this shows how far it is behind."
     ),
-    "leases_lost": "Turns and jobs that another process took over.",
+    "leases_lost": (
+        "Turns and jobs whose lease this process lost, usually because it was paused and another process took over."
+    ),
     "budget_events": (
         "Budget events, by outcome: near (a warning), waits (an answer waits for a decision), extended, or declined."
     ),
