@@ -477,7 +477,7 @@ async def _serve_play(
 
 
 # Garbage is looked for after so many new objects that are still in use. With Python's own 700, the objects of a
-# question, which takes a second, are looked through again and again: for 0.7 ms of each question, not 0.2 ms.
+# question, which takes a second, are looked through again and again, for 0.7 ms of each question (with 10,000: 0.2 ms).
 COLLECTED_AFTER: Final = 5_000
 
 
