@@ -671,7 +671,7 @@ _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
     FileKind.PICTURE: ("PNG, JPEG, GIF, and WebP pictures", "the picture, if the model can see pictures"),
     FileKind.SOUND: ("voice messages and audio files", "a transcript, if `COGENCY_TRANSCRIPTION` is set to a model"),
     FileKind.OTHER: (
-        "archives, videos, programs, databases, other pictures",
+        "archives, videos, executables, databases, other pictures",
         "nothing. The model sees a note that the bot cannot read the file",
     ),
 }
