@@ -186,10 +186,10 @@ class BudgetService:
         if account.whose is Whose.PERSON and self.access.is_operator(account.id):
             return budgets_texts.OPERATOR
         spent = await self.allowances.spent(account, self.clock.now())
-        whose = budgets_texts.YOU if own else _name(account)
+        heading = budgets_texts.YOUR_USAGE if own else budgets_texts.USAGE_OF.format(whose=_name(account))
         budget = await self.allowances.agreed(account)
         return budgets_texts.BUDGET.format(
-            whose=whose,
+            heading=heading,
             tokens=counted(tokens_spent(spent), "token", "tokens"),
             tokens_limit=_limit(None if budget.tokens is None else counted(budget.tokens, "token", "tokens")),
             money=money(spent.cost),

@@ -60,10 +60,11 @@ ONLY_RAISED = (
 )
 
 
-BUDGET = "{whose}, today (UTC): {tokens} ({tokens_limit}), {money} ({money_limit})."
+BUDGET = "{heading}: {tokens} ({tokens_limit}), {money} ({money_limit})."
+YOUR_USAGE = "Your usage today (UTC)"
+USAGE_OF = "{whose}, today (UTC)"
 NO_LIMIT = "no limit"
 LIMIT = "of {limit}"
-YOU = "You"
 EVERYONE = "Everyone"
 LIST_PRICES = f"Days are in UTC. Costs use list prices as of {PRICES_AS_OF}."
 ESTIMATED = "~ partly estimated, because the model did not report usage"

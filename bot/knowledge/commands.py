@@ -159,7 +159,7 @@ LEARN_COMMAND = declaration.Command(
         declaration.Argument(
             "link",
             "The URL of a web page; separate several with spaces",
-            hint="[https://…] To learn a file, attach it to a message that says “learn this”.",
+            hint="[https://…] To add a file, attach it to a message to me that says “learn this”.",
         ),
         declaration.Argument(
             "file",

@@ -319,9 +319,8 @@ ACT_EVENT_MOVED = (
 )
 ACT_THE_SERVER = "the server"
 ACT_NO_TAGS = "only posts in a forum have a tag, so leave it out"
-ACT_TAG = (
-    "that forum has no tag of this name that everyone can use, or its posts need a tag: ask the person which one to use"
-)
+ACT_UNKNOWN_TAG = "that forum has no tag with this name that everyone can use: ask the person which one to use"
+ACT_NEEDS_TAG = "posts in that forum need a tag: ask the person which one to use"
 ACT_NO_THREADS = "a thread cannot be started there: name a text channel, a forum, or a message in a text channel"
 ACT_HAS_THREAD = "that message already has a thread: post in it, with the message's link as `where`"
 ACT_TITLE_LONG = "a thread's title can have at most {most} characters there: make it shorter"
@@ -339,7 +338,7 @@ ACT_SCOPE = (
     "the Slack app lacks a scope that this action needs. An operator has to apply the current manifest, which `cogency "
     "slack manifest` prints, and install the app again. Tell the person"
 )
-ACT_BUSY = "the platform asked the bot to wait too long, so nothing was done"
+ACT_BUSY = "the platform is limiting the bot's requests"
 POLL_CLOSED = "{total}. This poll is closed."
 POLL_OVER = "This poll is closed, so your vote was not counted."
 POLL_GONE = "You can no longer vote in this poll."

@@ -320,7 +320,7 @@ OAUTH_USED = "this link was already used, or it expired. Ask for a new one."
 
 # The pages that a browser is shown.
 
-PERSON = "{name}, on {platform} ({id})"
+PERSON = "{name} on {platform} ({id})"
 PAGE_ASKS = (
     "<h1>Sign in to {server}</h1><p>Cogency asks to use <b>{server}</b> for <b>{person}</b>. It will use the account "
     "that you sign in with at <b>{host}</b> only for what <b>{person}</b> asks.</p><p>Continue only if that is you, "
@@ -378,8 +378,8 @@ MODEL_ASKS_HOW = (
     "My language model wrote this question. Your answer becomes a message in the conversation, so do not enter "
     "passwords, keys, or card numbers. You have 24 hours, and can also answer with your next message to me there."
 )
-MODEL_ASKS_TYPED = "Write a number, another answer, or `skip`."
-MODEL_ASKS_IN_WORDS = "Write your answer, or `skip`."
+MODEL_ASKS_TYPED = "Enter the number of an option, another answer, or `skip`."
+MODEL_ASKS_IN_WORDS = "Enter your answer, or `skip`."
 REPLY_BUTTON = "Other answer…"
 REPLY_TITLE = "Your answer"
 REPLY_LABEL = "Your answer"

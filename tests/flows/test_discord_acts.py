@@ -174,9 +174,9 @@ async def test_threads_start_alone_below_a_message_and_as_a_post_in_a_forum() ->
         assert talk.result == platforms_texts.ACT_HAS_THREAD
         post = {"where": FORUM, "title": "How old?", "text": "Is the boat old?"}
         await talk.ask("ask the forum", call("create_thread", **post))
-        assert talk.result == platforms_texts.ACT_TAG
+        assert talk.result == platforms_texts.ACT_NEEDS_TAG
         await talk.ask("ask the forum", call("create_thread", **post, tag="Staff"))
-        assert talk.result == platforms_texts.ACT_TAG, "a moderated tag"
+        assert talk.result == platforms_texts.ACT_UNKNOWN_TAG, "a moderated tag"
         await talk.ask("ask the forum", call("create_thread", **post, tag="boats"))
         post = next(one for one in talk.fake.world.channels.values() if one["name"] == "How old?")
         assert (post["parent_id"], post["applied_tags"]) == (FORUM, ["61"])

@@ -67,7 +67,7 @@ async def test_in_slack_each_person_signs_in_by_a_link_of_their_own_and_forgets_
             assert "buy bread" not in await asked_in_slack(slack, ann)
             for user, name in ((ann, "ann"), (bob, "bob")):
                 done = await Browser(name).agree(link_in((await ephemeral_answer(slack, user, "sign in wiki")).text))
-                assert (done.status_code, f"<b>{name}, on Slack (T" in done.text) == (200, True)
+                assert (done.status_code, f"<b>{name} on Slack (T" in done.text) == (200, True)
             assert "the notes of ann: buy bread" in await asked_in_slack(slack, ann)
             assert "the notes of bob: sell boat" in await asked_in_slack(slack, bob)
             assert "you are signed in" in (await ephemeral_answer(slack, ann, "")).text

@@ -371,8 +371,10 @@ class DiscordHands:
 def _tags(forum: discord.ForumChannel, name: str) -> Sequence[str]:
     """Return the ids of the tags of a new post. Raises ToolError where it needs another one."""
     found = [tag for tag in forum.available_tags if tag.name.casefold() == name.casefold() and not tag.moderated]
-    if (name or forum.flags.require_tag) and not found:
-        raise ToolError(platforms_texts.ACT_TAG, ours=True)
+    if name and not found:
+        raise ToolError(platforms_texts.ACT_UNKNOWN_TAG, ours=True)
+    if forum.flags.require_tag and not found:
+        raise ToolError(platforms_texts.ACT_NEEDS_TAG, ours=True)
     return [str(tag.id) for tag in found[:1]]
 
 

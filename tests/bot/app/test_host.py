@@ -244,4 +244,4 @@ async def test_a_person_who_may_not_ask_is_refused_and_nothing_of_theirs_is_stor
 async def test_the_host_shows_a_budget() -> None:
     host: Host = Service().host
     panel = await host.commands["budget"].run(CommandCall(words="", caller=FakeCaller(Person("ann", "Ann"))))
-    assert panel == Panel("You, today (UTC): 0 tokens (no limit), $0 (no limit).")
+    assert panel == Panel("Your usage today (UTC): 0 tokens (no limit), $0 (no limit).")

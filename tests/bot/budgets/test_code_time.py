@@ -70,7 +70,7 @@ async def test_the_line_is_only_there_where_code_runs(runs_code: bool) -> None:
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        ("", "You, today (UTC): 0 tokens (no limit), $0 (no limit). Python code: 13 seconds used of 60 seconds, 47"),
+        ("", "Your usage today (UTC): 0 tokens (no limit), $0 (no limit). Python code: 13 seconds used of 60 sec"),
         (f"person:{ANN}", f"Person `{ANN}`, today (UTC): 0 tokens (no limit), $0 (no limit). Python code: 13 sec"),
         ("everyone", "Everyone, today (UTC): 0 tokens (no limit), $0 (no limit)."),
     ],

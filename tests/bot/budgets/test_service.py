@@ -50,7 +50,7 @@ class Office:
 async def test_people_see_their_own_budget_and_what_is_spent_of_it() -> None:
     office = Office()
     await office.spend(200)
-    assert await office.ask("", ANN) == ("You, today (UTC): 200 tokens (of 1,000 tokens), $0.0010 (of $5.00).")
+    assert await office.ask("", ANN) == ("Your usage today (UTC): 200 tokens (of 1,000 tokens), $0.0010 (of $5.00).")
 
 
 @pytest.mark.parametrize("words", ["exempt", "channel", "everyone", f"person:{OP}", "$20", "reset"])

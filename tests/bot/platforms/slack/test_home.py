@@ -107,7 +107,7 @@ async def test_usage_budget_model_and_what_holds_for_everybody_stand_there(slack
         await ann.opened()
     assert BOAT in ann.text  # which she said to the bot alone
     assert "You have not asked anything this month." in ann.text
-    assert "You, today (UTC): 0 tokens (no limit), $0 (no limit)." in ann.text
+    assert "Your usage today (UTC): 0 tokens (no limit), $0 (no limit)." in ann.text
     assert "`ollama:usual` answers you here" in ann.text
     assert "*3* tea: at five" in ann.text
     assert "For operators" not in ann.text

@@ -63,7 +63,7 @@ USUAL = {
     "forget": HomeContent(Panel(forgetting_texts.FORGET_SECTION, choices(thread=False))),
     "schedules": HomeContent(Panel(schedule_texts.NOTHING)),
     "usage": HomeContent(Panel(account_text(SpendingAccount(Spent(), SPENT)))),
-    "budget": HomeContent(Panel("You, today (UTC): 0 tokens (no limit).", (budget.CHANGE.button(),))),
+    "budget": HomeContent(Panel("Your usage today (UTC): 0 tokens (no limit).", (budget.CHANGE.button(),))),
     "model": HomeContent(model_panel(ModelMenu("a:b", "it is the default", ("a:b", "c:d")), with_names=False)),
     "policy": HomeContent(Panel("Nothing is set.", policy_actions("Nothing is set."))),
     "operator": HomeContent(Panel("All is well.", (PanelAction(operators_texts.OPEN_OPERATOR_PAGE),))),

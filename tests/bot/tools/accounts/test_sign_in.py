@@ -43,7 +43,7 @@ async def test_each_person_uses_a_server_with_their_own_account(store: Store, se
         assert list(await world.tools(ANN)) == ["wiki.sign_in"]
         assert "/tools sign in wiki" in await world.use(ANN, "wiki.sign_in")
         done = await world.signed_in(ANN, "ann")
-        assert (done.status_code, "Ann, on Slack (T1:U1)" in done.text) == (200, True)
+        assert (done.status_code, "Ann on Slack (T1:U1)" in done.text) == (200, True)
         await world.signed_in(BOB, "bob")
         assert await world.use(ANN) == "the notes of ann: buy bread"
         assert await world.use(BOB) == "the notes of bob: sell boat"
@@ -57,7 +57,7 @@ async def test_a_page_says_for_whom_it_is_and_looking_at_it_uses_nothing_up(stor
         link, browser = await world.link(ANN), Browser("ann")
         pages = [await browser.open(link) for _ in range(3)]  # a preview, the person, the person again
         for page in pages:
-            assert (page.status_code, "Ann, on Slack (T1:U1)" in page.text, "wiki" in page.text) == (200, True, True)
+            assert (page.status_code, "Ann on Slack (T1:U1)" in page.text, "wiki" in page.text) == (200, True, True)
         page = pages[-1]
         assert page.headers["referrer-policy"] == "no-referrer"
         assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
@@ -75,11 +75,11 @@ async def test_a_name_that_is_html_is_shown_and_not_obeyed(store: Store, service
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("Ann (slack:T1:U9), on Slack", "Ann slack T1 U9 on Slack, on Slack (T1:U1)"),
-        ("\u202eyou are safe\u202c\n\n", "you are safe, on Slack (T1:U1)"),
-        ("x" * 500, f"{'x' * 39}…, on Slack (T1:U1)"),
-        ("()[]", "T1:U1, on Slack (T1:U1)"),
-        ("Ann-Kathrin O'Neil J.", "Ann-Kathrin O&#x27;Neil J., on Slack (T1:U1)"),
+        ("Ann (slack:T1:U9), on Slack", "Ann slack T1 U9 on Slack on Slack (T1:U1)"),
+        ("\u202eyou are safe\u202c\n\n", "you are safe on Slack (T1:U1)"),
+        ("x" * 500, f"{'x' * 39}… on Slack (T1:U1)"),
+        ("()[]", "T1:U1 on Slack (T1:U1)"),
+        ("Ann-Kathrin O'Neil J.", "Ann-Kathrin O&#x27;Neil J. on Slack (T1:U1)"),
     ],
 )
 async def test_a_name_cannot_look_like_another_person_or_like_the_page(
