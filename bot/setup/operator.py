@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from agent.admission_terms import Whose
 from agent.errors import SettingsError
 from agent.machine import CLOCK, new_secret
 from agent.ports.tool_audit import AuditedCall
@@ -13,6 +14,7 @@ from agent.spending import By, SpendingPeriod, Total
 from bot.app.from_settings import operator_address
 from bot.app.parts import budget_service, plugin_list
 from bot.app.settings import Settings
+from bot.budgets.service import BudgetRequest, read_budget_request
 from bot.chat.audit import pages
 from bot.chat.panels import Panel
 from bot.chat.texts.formatting import counted
@@ -41,12 +43,26 @@ async def audited(settings: Settings, since: datetime | None) -> AsyncGenerator[
 
 
 async def budget(settings: Settings, person: str, words: str) -> Panel:
-    """Show or change a budget, as `bot.budgets.budgets` reads the words. Raises StoreError."""
+    """Show or change a budget, as `bot.budgets.service` reads the words. Raises StoreError."""
+    request = read_budget_request(words)
+    if request is not None and not _names_its_place(request):
+        return Panel(setup_texts.BUDGET_PLACE, refused=True)
     store = await open_store(settings.storage.url)
     try:
         return await budget_service(settings, store).answer(person, "terminal", words)
     finally:
         await store.close()
+
+
+def _names_its_place(request: BudgetRequest) -> bool:
+    """Whether it names a place that exists outside of a chat, where there is no current one."""
+    match request.whose:
+        case Whose.CHANNEL:
+            return bool(request.id)
+        case Whose.WORKSPACE:
+            return ":" in request.id
+        case Whose.PERSON | Whose.EVERYONE:
+            return True
 
 
 async def operator_link(settings: Settings) -> str:

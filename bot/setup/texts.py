@@ -228,6 +228,9 @@ DOCTOR_LOOKS = (
 )
 FIX_SAYS = "make the bot's files private; back up and upgrade an outdated database"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
+BUDGET_PLACE = (
+    "A terminal has no current channel or workspace. Use an ID, such as channel:C0123 or workspace:slack:T0123."
+)
 LOOKING_AT = "checking {names}"
 CHECK_SAYS = (
     "The command first shows how many tokens the check uses. It asks before it starts, unless you add --yes. The "
