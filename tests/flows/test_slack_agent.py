@@ -235,7 +235,7 @@ async def test_a_stop_where_nothing_runs_any_more_still_sets_the_session_at_rest
 @pytest.mark.parametrize(
     ("method", "fault"),
     one_in(
-        2, ORNAMENTS, [Fault(error="feature_disabled"), Fault(error="channel_type_not_supported"), limited(600), DOWN]
+        3, ORNAMENTS, [Fault(error="feature_disabled"), Fault(error="channel_type_not_supported"), limited(600), DOWN]
     ),
 )
 async def test_an_ornament_that_is_refused_leaves_the_answer_untouched_and_is_not_asked_for_at_once_again(

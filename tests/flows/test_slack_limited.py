@@ -55,7 +55,7 @@ LIMITED = [
 ]
 
 
-@pytest.mark.parametrize(("methods", "door"), one_in(2, LIMITED, [mention, write, command, privately]))
+@pytest.mark.parametrize(("methods", "door"), one_in(3, LIMITED, [mention, write, command, privately]))
 def test_whoever_waits_for_a_limit_sees_a_sign(door: Door, methods: tuple[str, ...]) -> None:
     async def run() -> float:
         async with FakeSlack(FastClock(speed=1.0)) as slack:

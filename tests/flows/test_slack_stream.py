@@ -341,7 +341,7 @@ async def test_a_tool_without_a_word_before_it_waits_for_words_where_no_stream_c
 
 
 @pytest.mark.parametrize(
-    ("method", "fault"), one_in(2, STREAM_METHODS, [limited(3), DOWN, LOST, Fault(error="internal_error")])
+    ("method", "fault"), one_in(3, STREAM_METHODS, [limited(3), DOWN, LOST, Fault(error="internal_error")])
 )
 async def test_limits_and_failures_of_each_method_change_nothing_of_the_text(method: str, fault: Fault) -> None:
     text = answer_of(12_000).strip()

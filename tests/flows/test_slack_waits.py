@@ -198,7 +198,7 @@ def signs(world: World) -> int:
 @pytest.mark.parametrize(
     ("door", "method", "times"),
     one_in(
-        2,
+        3,
         [mention, write, command, privately],
         ["users.info", "conversations.info", "conversations.members"],
         [1, 3],

@@ -15,6 +15,7 @@ from agent.eval_runs import (
 from agent.spending import Money
 from store.engine import Store
 from tests.fakes.incoming import START
+from tests.store.engines import same_on_either
 
 ANSWER = EvaluatedAnswer("boat", "m:2", "failed", "What is it called?", "No “idea” \x00", ("the answer is short",))
 RUN = EvalRun(
@@ -50,6 +51,7 @@ async def test_only_the_newest_runs_stay_and_the_newest_are_listed_first(either:
     assert await either.eval_runs.of(ids[2]) is not None
 
 
+@same_on_either
 async def test_answers_are_bounded(either: Store) -> None:
     long = replace(ANSWER, asked="x" * 2 * MAX_CHARS, answer="y" * 2 * MAX_CHARS)
     id_ = await either.eval_runs.add(replace(RUN, answers=(long,) * (MAX_ANSWERS + 1)))

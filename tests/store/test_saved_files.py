@@ -45,6 +45,7 @@ from store.message_tables import message
 from store.subject_access import data_subjects_in
 from tests.contracts.steps import answered, proved
 from tests.fakes.incoming import START, said
+from tests.store.engines import same_on_either
 
 NOW = START + timedelta(minutes=5)
 LATER = START + timedelta(days=1)
@@ -95,6 +96,7 @@ async def rows(store: Store) -> int:
     return await store.database.read(lambda c: c.execute(select(func.count()).select_from(saved_file)).scalar_one())
 
 
+@same_on_either
 async def test_a_saved_file_comes_back_with_all_that_it_was_made_from(either: Store) -> None:
     told, question = await asked(either, "look"), await asked(either)
     source = FileSource(told.message, attached=("größen.csv", "b.csv"))
@@ -104,6 +106,7 @@ async def test_a_saved_file_comes_back_with_all_that_it_was_made_from(either: St
     assert set(file.sources) == {source, FileSource(question.message, asked=True)}
 
 
+@same_on_either
 async def test_a_saved_file_names_the_call_that_saved_it(either: Store) -> None:
     question = await asked(either)
     changes = FileChanges("thread", "ann", label(TEAM.audience), WIDE, [("a.csv", b"a")], call="17:2.1")
@@ -126,6 +129,7 @@ async def test_a_new_file_replaces_the_one_that_the_run_had_and_a_removed_one_go
     assert await names(either) == ["a.csv"]
 
 
+@same_on_either
 async def test_the_oldest_files_go_first(either: Store) -> None:
     question = await asked(either)
     third = bytes(MAX_BYTES // 3)
@@ -137,6 +141,7 @@ async def test_the_oldest_files_go_first(either: Store) -> None:
     assert len(await names(either)) == 3, "other conversations have room of their own"
 
 
+@same_on_either
 async def test_however_small_only_so_many_files_stay(either: Store) -> None:
     question = await asked(either)
     await save(either, question, *(f"{number}.txt" for number in range(MAX_SAVED + 5)), data=b"")
@@ -164,16 +169,19 @@ async def test_who_may_not_read_what_a_file_was_made_from_does_not_get_it(
     assert await names(either, *audiences, person=reader) == (["pay.csv"] if gets else [])
 
 
+@same_on_either
 async def test_what_may_be_kept_for_the_turn_only_is_not_saved(either: Store) -> None:
     assert not await save(either, await asked(either), "a.csv", drawn=NOWHERE)
     assert await rows(either) == 0
 
 
+@same_on_either
 async def test_files_of_another_conversation_are_not_there(either: Store) -> None:
     await save(either, await asked(either), "a.csv")
     assert await names(either, conversation="other") == []
 
 
+@same_on_either
 async def test_a_file_is_not_saved_after_what_it_was_made_from_is_gone(either: Store) -> None:
     told, question = await asked(either, "look"), await asked(either)
     await either.forgetting.forget(Deleted("test", "channel", frozenset({told.incoming.message_id})), LATER)
@@ -196,6 +204,7 @@ def post(claim: Claim) -> Deleted:
     return Deleted("test", "channel", frozenset({claim.incoming.message_id}))
 
 
+@same_on_either
 async def test_a_file_falls_with_each_message_that_it_was_made_from(either: Store) -> None:
     told, first, second = await derived(either)
     for claim, left in ((second, ["chart.png"]), (first, []), (told, [])):
@@ -206,6 +215,7 @@ async def test_a_file_falls_with_each_message_that_it_was_made_from(either: Stor
     assert (await either.forgetting.forget(post((await derived(either))[0]), LATER)).erased["files"] == 2
 
 
+@same_on_either
 async def test_a_file_falls_with_the_reply_of_its_turn_and_so_do_those_made_from_it(either: Store) -> None:
     _, first, _ = await derived(either)
     await either.forgetting.forget(OneReply(first.turn), LATER)
@@ -233,6 +243,7 @@ async def test_the_name_of_a_preview_changes_with_its_files(either: Store) -> No
     assert (await either.forgetting.preview(wish)).name != before
 
 
+@same_on_either
 async def test_a_file_falls_when_a_message_that_it_was_made_from_is_edited(either: Store) -> None:
     told, _, _ = await derived(either)
     assert await either.forgetting.update_text("test", "channel", told.incoming.message_id, "another table", LATER)
@@ -313,6 +324,7 @@ async def test_files_that_nothing_uses_go_after_a_week(either: Store) -> None:
     assert await rows(either) == 0
 
 
+@same_on_either
 async def test_a_job_looks_for_idle_files_where_there_are_any(either: Store) -> None:
     question = await asked(either)
     assert await either.jobs.claim(frozenset({IDLE_FILES}), "w", NOW + 2 * IDLE, IDLE) is None

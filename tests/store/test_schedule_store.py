@@ -35,6 +35,7 @@ from store.schedule_store import LEASE, MAX_IN_CHANNEL, MAX_OF_PERSON, SHOWN_FOR
 from store.schedule_table import schedule
 from tests.contracts.steps import answered, claimed, proved
 from tests.fakes.incoming import dm, said
+from tests.store.engines import same_on_either
 
 NOW = datetime(2026, 11, 23, 7, 30, tzinfo=UTC)
 NINE = datetime(2026, 11, 23, 8, tzinfo=UTC)
@@ -128,6 +129,7 @@ async def test_what_a_question_has_scheduled_falls_as_it_is_deleted_while_it_run
     assert [one.definition.words for one in await either.schedules.of_person("ann")] == [other.words]
 
 
+@same_on_either
 async def test_a_lease_that_ran_out_is_taken_over_and_the_first_who_had_it_begins_nothing(either: Store) -> None:
     await kept(either, new())
     (first,) = await taken(either, NINE)
@@ -138,6 +140,7 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_first_who_had_it_begin
     assert (await either.ledger.load()).waiting == 1
 
 
+@same_on_either
 @pytest.mark.parametrize(
     "timing",
     [
@@ -166,6 +169,7 @@ async def test_replicas_that_look_at_once_share_what_is_due(either: Store) -> No
     assert len(ids) + len(rest) == 12
 
 
+@same_on_either
 async def test_an_occurrence_whose_turn_is_there_is_not_begun_again_whatever_the_clock_says(either: Store) -> None:
     one = await kept(either, new())
     (due,) = await taken(either, NINE)
@@ -184,6 +188,7 @@ async def test_a_lease_by_a_clock_that_was_days_ahead_holds_nothing_up(either: S
     assert len(await taken(either, NINE)) == 1
 
 
+@same_on_either
 async def test_what_was_missed_is_due_as_one_with_how_many_came_before(either: Store) -> None:
     await kept(either, new())
     (due,) = await taken(either, NINE + 3 * DAY + timedelta(hours=1))
@@ -209,6 +214,7 @@ async def test_what_has_ended_says_why_and_goes_after_a_while(either: Store) -> 
     assert await either.schedules.of_person("ann") == []
 
 
+@same_on_either
 async def test_a_paused_one_rests_and_goes_on_with_its_next_time(either: Store) -> None:
     one = await kept(either, new())
     paused = await either.schedules.pause("ann", one.id, paused=True, now=NOW)
@@ -263,6 +269,7 @@ async def test_a_cancelled_reminder_that_waits_shows_nothing(either: Store) -> N
     assert (await claimed(either, now=NINE)).withdrawn
 
 
+@same_on_either
 async def test_of_one_person_and_in_one_channel_there_are_only_so_many(either: Store) -> None:
     for number in range(MAX_OF_PERSON):
         await kept(either, new(f"{number}", channel=f"c{number}"))
@@ -283,6 +290,7 @@ async def test_a_late_question_of_the_conversation_does_not_change_places_with_a
     assert (claim.incoming.text, decode(claim.progress).reply) == ("water the plants", "water the plants")
 
 
+@same_on_either
 async def test_that_its_place_was_closed_when_it_was_made_is_kept(either: Store) -> None:
     for place, closed in ((GROUP, True), (replace(GROUP, whole_channel=False), False)):
         one = await kept(either, new(place=place))
@@ -344,6 +352,7 @@ async def test_of_a_channel_that_was_closed_it_belongs_to_fewer(either: Store) -
     assert one.definition.place == GROUP
 
 
+@same_on_either
 async def test_one_without_an_end_lapses_instead_of_ending_and_goes_on_when_it_is_resumed(either: Store) -> None:
     monthly = Timing("UTC", rule="0 9 1 * *")
     one = await kept(either, new(timing=monthly))
@@ -362,6 +371,7 @@ async def test_one_without_an_end_lapses_instead_of_ending_and_goes_on_when_it_i
     assert resumed.next > later
 
 
+@same_on_either
 async def test_one_with_an_end_ends_there_and_is_not_resumed(either: Store) -> None:
     await kept(either, new(timing=replace(DAILY, until=NINE)))
     (due,) = await taken(either, NINE)
@@ -371,6 +381,7 @@ async def test_one_with_an_end_ends_there_and_is_not_resumed(either: Store) -> N
     assert await either.schedules.pause("ann", one.id, paused=False, now=NINE) == one
 
 
+@same_on_either
 async def test_the_notice_that_it_lapses_is_stored_once_with_the_occurrence_and_remembered(either: Store) -> None:
     one = await kept(either, new())
     (due,) = await taken(either, NINE)

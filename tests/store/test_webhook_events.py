@@ -11,6 +11,7 @@ from agent.turn_kinds import TurnKind
 from agent.turn_records import Claiming, Closing
 from store.engine import Store
 from tests.fakes.incoming import START, said
+from tests.store.engines import same_on_either
 
 HOOKS = frozenset({"alerts", "builds"})
 MINUTE = timedelta(minutes=1)
@@ -49,6 +50,7 @@ async def posted(store: Store, event: WebhookEvent, *pages: str, state: EventSta
     return claim.incoming
 
 
+@same_on_either
 async def test_a_delivery_is_stored_once_by_any_of_its_ids(either: Store) -> None:
     first = new("a", ids=("a", "b"))
     assert await add(either, first, new("a"), new("c", ids=("c", "a"))) == [
@@ -59,6 +61,7 @@ async def test_a_delivery_is_stored_once_by_any_of_its_ids(either: Store) -> Non
     assert await add(either, new("b"), new("a", "builds")) == [EventAdded.STORED] * 2, "another hook has its own"
 
 
+@same_on_either
 async def test_a_duplicate_is_one_after_its_event_is_done(either: Store) -> None:
     await add(either, new("a"))
     (event,) = await due(either)
@@ -84,6 +87,7 @@ async def test_an_ignored_delivery_is_known_until_many_more_of_its_hook_were_ign
     ]
 
 
+@same_on_either
 async def test_only_so_many_events_of_a_hook_wait(either: Store) -> None:
     assert await add(either, new("a"), new("b"), new("c"), new("a", "builds"), limit=2) == [
         EventAdded.STORED,
@@ -93,6 +97,7 @@ async def test_only_so_many_events_of_a_hook_wait(either: Store) -> None:
     ]
 
 
+@same_on_either
 async def test_hooks_take_turns_and_what_is_held_is_not_due_for_others(either: Store) -> None:
     await add(either, *(new(f"a{number}") for number in range(5)), new("b0", "builds"), new("b1", "builds"))
     texts = [event.text for event in await due(either, limit=4)]

@@ -12,11 +12,13 @@ from agent.turn_kinds import TurnKind
 from agent.turn_records import Claiming
 from store.engine import Store
 from tests.fakes.incoming import START, said
+from tests.store.engines import same_on_either
 
 POST = replace(said("Build 7 failed."), event_id="post:1:a", message_id="post:1:a", kind=TurnKind.EVENT, own=False)
 NO_LIMITS = Terms(START)
 
 
+@same_on_either
 async def test_a_text_is_stored_once_with_its_reply_which_is_others_words(either: Store) -> None:
     accepted = await either.written_turns.accept(POST, POST.text, NO_LIMITS)
     again = await either.written_turns.accept(POST, "Another text.", NO_LIMITS)
