@@ -61,6 +61,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark tests that need a server of a database, of models or of Slack: `make check` skips them. Deselect thorough
     ones, unless this is `make test-thorough`.
     """
+    for item in items:
+        if _is_shown_elsewhere(item):
+            item.add_marker("thorough")
     if not is_thorough() and (left_out := [item for item in items if item.get_closest_marker("thorough")]):
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]
@@ -69,6 +72,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             parameters = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
             if "postgresql" in parameters or {"aimock", "postgres", "slack"} & {*item.fixturenames}:
                 item.add_marker("server")
+
+
+def _is_shown_elsewhere(item: pytest.Item) -> bool:
+    """Return whether this is a flow on the other platform than the one that it mainly runs on."""
+    mark = item.get_closest_marker("mainly")
+    return (
+        mark is not None
+        and isinstance(item, pytest.Function)
+        and item.callspec.params["open_world"] is not mark.kwargs["world"]
+    )
 
 
 def pytest_collectstart() -> None:

@@ -9,7 +9,7 @@ from agent.messages import Message
 from agent.providers.scripted import Until
 from tests.fakes.answers import answer_of
 from tests.flows.talks import hang, talk_in, talking
-from tests.flows.worlds import WORLDS, AnyWorld, Who
+from tests.flows.worlds import WORLDS, AnyWorld, Who, mainly_in_slack
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -39,6 +39,7 @@ async def test_a_direct_message_is_answered_there(open_world: AnyWorld) -> None:
         assert talk.host.taken[0].person.name == talk.world.name
 
 
+@mainly_in_slack
 async def test_two_people_at_once_in_two_threads_each_get_their_answer(open_world: AnyWorld) -> None:
     async with talking(open_world, says_it_back) as talk:
         one, two = [await talk.world.ask(text, who=who) for text, who in (("apples", Who.ASKER), ("pears", Who.OTHER))]
@@ -48,6 +49,7 @@ async def test_two_people_at_once_in_two_threads_each_get_their_answer(open_worl
         assert answer.text.endswith(": pears")
 
 
+@mainly_in_slack
 async def test_two_people_at_once_in_one_thread_are_answered_in_order_and_by_name(open_world: AnyWorld) -> None:
     async with talking(open_world, says_it_back) as talk:
         question = await talk.world.ask("apples")

@@ -14,7 +14,7 @@ from agent.tools.ask_user import AskUserTool
 from bot.chat.texts import replies as reply_texts
 from bot.tools import texts as tool_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
-from tests.flows.worlds import WORLDS, AnyWorld, Page, Who, World
+from tests.flows.worlds import WORLDS, AnyWorld, Page, Who, World, mainly_in_slack, mainly_on_discord
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -119,6 +119,7 @@ async def test_only_its_asker_answers_and_another_reads_why_they_cannot(open_wor
     assert here.texts() == [f"{QUESTION}\n\nDeployed: > Production."]
 
 
+@mainly_in_slack
 async def test_the_askers_next_message_in_the_thread_is_the_answer_and_others_messages_are_not(
     open_world: AnyWorld,
 ) -> None:
@@ -147,6 +148,7 @@ async def test_it_waits_over_a_restart_and_is_answered_from_the_command(open_wor
         assert here.texts() == [f"{QUESTION}\n\nThen I wait."]
 
 
+@mainly_on_discord
 async def test_a_day_later_the_answer_goes_on_without_it_and_says_so(open_world: AnyWorld) -> None:
     async with asking(open_world) as here, here.running():
         _, page = await here.asked()

@@ -18,7 +18,17 @@ from bot.chat.jobs import JobLimits, JobWorker
 from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.one_turn import Echo
-from tests.flows.worlds import SLACK_OTHER, WORLDS, AnyWorld, Page, SlackWorld, Who, World
+from tests.flows.worlds import (
+    SLACK_OTHER,
+    WORLDS,
+    AnyWorld,
+    Page,
+    SlackWorld,
+    Who,
+    World,
+    mainly_in_slack,
+    mainly_on_discord,
+)
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -121,6 +131,7 @@ async def reached(here: Office) -> Page:
     return here.written(ASKED)[-1]
 
 
+@mainly_in_slack
 async def test_an_answer_waits_until_an_operator_extends_the_budget_once_and_its_person_was_warned_once(
     open_world: AnyWorld,
 ) -> None:
@@ -152,6 +163,7 @@ async def test_an_answer_waits_until_an_operator_extends_the_budget_once_and_its
         assert len(here.written(ASKED)) == 0
 
 
+@mainly_on_discord
 async def test_a_declined_extension_ends_the_answer_which_says_what_it_found(open_world: AnyWorld) -> None:
     async with office(open_world) as here, here.running():
         request = await reached(here)
@@ -192,6 +204,7 @@ async def test_whom_the_operator_names_may_extend_a_budget_and_the_day_after_it_
         await here.world.until(lambda: not here.written(ASKED))
 
 
+@mainly_in_slack
 async def test_a_turn_asks_its_asker_before_it_goes_beyond_its_own_limit(open_world: AnyWorld) -> None:
     async with office(open_world, Budgets(), run=Budget(tokens=800)) as here, here.running():
         await here.world.ask("look for boats")

@@ -7,7 +7,7 @@ from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from tests.flows.talks import talk_in, talking
-from tests.flows.worlds import WORLDS, AnyWorld, Who
+from tests.flows.worlds import WORLDS, AnyWorld, Who, mainly_in_slack, mainly_on_discord
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -32,6 +32,7 @@ async def test_a_verdict_of_anybody_is_kept_and_a_good_one_thanked_for_alone_als
         assert talk.world.label(action) in answer.buttons
 
 
+@mainly_in_slack
 async def test_a_verdict_can_be_changed_and_counts_once(open_world: AnyWorld) -> None:
     async with talking(open_world, [BLUE]) as talk:
         answer = await talk.asked()
@@ -45,6 +46,7 @@ async def test_a_verdict_can_be_changed_and_counts_once(open_world: AnyWorld) ->
         await talk.world.until(lambda: [*talk.store.verdicts.values()] == [BAD])
 
 
+@mainly_on_discord
 async def test_reactions_of_anybody_are_verdicts_and_can_be_taken_back(open_world: AnyWorld) -> None:
     async with talking(open_world, [BLUE]) as talk:
         answer = await talk.asked()
@@ -85,6 +87,7 @@ async def test_a_question_is_answered_again_in_its_thread_for_its_asker_alone_an
         assert first == second == f"{talk.world.name}: which colour?"
 
 
+@mainly_in_slack
 async def test_the_second_answer_can_be_asked_for_once_more(open_world: AnyWorld) -> None:
     async with talking(open_world, [BLUE, AZURE, "It is navy."]) as talk:
         await talk.asked()
@@ -94,6 +97,7 @@ async def test_the_second_answer_can_be_asked_for_once_more(open_world: AnyWorld
         assert talk.texts() == [BLUE, AZURE, "It is navy."]
 
 
+@mainly_in_slack
 async def test_what_happens_to_a_question_happens_to_it_where_it_was_asked_again(open_world: AnyWorld) -> None:
     async with talking(open_world, [BLUE, AZURE]) as talk:
         question = await talk.world.ask("which colour?")

@@ -25,6 +25,7 @@ from tests.flows.worlds import (
     SlackWorld,
     Who,
     World,
+    mainly_in_slack,
 )
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
@@ -99,6 +100,7 @@ async def rating(open_world: AnyWorld) -> AsyncGenerator[Rating]:
             yield Rating(world, host)
 
 
+@mainly_in_slack
 async def test_a_bad_answer_is_explained_in_a_window_and_a_manager_of_the_channel_works_on_it(
     open_world: AnyWorld,
 ) -> None:
@@ -140,6 +142,7 @@ async def test_a_direct_message_is_seen_by_operators_only_if_it_was_shared(open_
         assert texts.LIST_EMPTY in (await here.reads("list all")).whole
 
 
+@mainly_in_slack
 async def test_what_was_wrong_with_the_last_answer_can_be_typed(open_world: AnyWorld) -> None:
     async with rating(open_world) as here:
         assert texts.NO_ANSWER in (await here.reads("wrong: no", Who.ASKER)).text

@@ -14,7 +14,7 @@ from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts import replies as reply_texts
 from tests.fakes import documents, pdfs
 from tests.flows.talks import Talk, talking
-from tests.flows.worlds import WORLDS, AnyWorld, World
+from tests.flows.worlds import WORLDS, AnyWorld, World, mainly_in_slack
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -67,6 +67,7 @@ async def test_text_code_pdf_and_pictures_reach_the_model(open_world: AnyWorld) 
         assert talk.model.requests[-1][-1].images == (Image("image/png", PNG),)
 
 
+@mainly_in_slack
 async def test_a_question_that_is_asked_again_brings_its_files_along(open_world: AnyWorld) -> None:
     async with talking(open_world, [SEEN, SEEN]) as talk:
         await talk.world.ask("what is this?", files=[talk.world.upload("boat.txt", b"It is blue.")])
@@ -77,6 +78,7 @@ async def test_a_question_that_is_asked_again_brings_its_files_along(open_world:
         assert "It is blue." in came_along(talk)
 
 
+@mainly_in_slack
 @pytest.mark.parametrize(
     ("name", "make", "media_type", "reason"),
     [
@@ -114,6 +116,7 @@ async def test_a_voice_message_is_answered_with_a_sentence_and_no_model_if_nobod
         assert not talk.model.requests
 
 
+@mainly_in_slack
 async def test_a_voice_message_is_the_question_where_it_can_be_listened_to(open_world: AnyWorld) -> None:
     async with talking(open_world, [BLUE], transcriber=Ears()) as talk:
         await talk.world.write("", files=[talk.world.upload("voice.ogg", b"OggS", "audio/ogg", voice=True)])
@@ -130,6 +133,7 @@ async def test_a_sound_that_is_only_shared_is_quoted_and_nobodys_question(open_w
         assert WHICH not in talk.model.requests[-1][-1].text
 
 
+@mainly_in_slack
 async def test_long_code_is_handed_over_in_the_thread_and_shown_as_ever(open_world: AnyWorld) -> None:
     async with talking(open_world, [LONG]) as talk:
         question = await talk.world.ask("write it")
@@ -153,6 +157,7 @@ async def test_a_page_that_would_call_an_address_is_handed_over_as_text_and_is_n
         assert "it would contact a URL or run something when it is opened" in talk.model.requests[-1][-1].text
 
 
+@mainly_in_slack
 async def test_a_file_that_the_model_made_is_handed_over(open_world: AnyWorld) -> None:
     async with talking(open_world, [SHARE, "Here are the prices."]) as talk:
         await talk.world.write("prices?")

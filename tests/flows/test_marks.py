@@ -9,7 +9,7 @@ import pytest
 from agent.errors import ProviderRefused
 from agent.providers.scripted import Answer, Until
 from tests.flows.talks import Script, Talk, hang, talk_in
-from tests.flows.worlds import WORLDS, AnyWorld, World
+from tests.flows.worlds import WORLDS, AnyWorld, World, mainly_in_slack, mainly_on_discord
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -22,6 +22,7 @@ async def marking(open_world: AnyWorld, script: Script, *, marks: bool = True) -
             yield talk
 
 
+@mainly_in_slack
 @pytest.mark.parametrize("is_direct", [True, False])
 @pytest.mark.parametrize(("answer", "mark"), [("Hello.", "✅"), (ProviderRefused("No."), "⚠️")])
 async def test_a_question_is_marked_while_it_is_answered_and_then_with_how_that_ended(
@@ -36,6 +37,7 @@ async def test_a_question_is_marked_while_it_is_answered_and_then_with_how_that_
         await talk.world.until(lambda: talk.world.marked(asked) == [mark])
 
 
+@mainly_on_discord
 async def test_a_question_that_was_stopped_loses_its_mark(open_world: AnyWorld) -> None:
     async with marking(open_world, [["Half", Until(hang)]]) as talk:
         asked = await talk.world.ask("hello?")
@@ -70,6 +72,7 @@ async def test_the_process_that_goes_on_with_a_question_takes_its_mark_over(open
             await talk.world.until(lambda: talk.world.marked(asked) == ["✅"])
 
 
+@mainly_in_slack
 async def test_a_question_in_a_thread_of_the_bot_is_marked_there(open_world: AnyWorld) -> None:
     async with marking(open_world, ["Hello.", "Again."]) as talk:
         asked = await talk.world.ask("hello?")
@@ -78,6 +81,7 @@ async def test_a_question_in_a_thread_of_the_bot_is_marked_there(open_world: Any
         await talk.world.until(lambda: talk.world.marked(more) == ["✅"])
 
 
+@mainly_in_slack
 async def test_no_question_is_marked_by_default(open_world: AnyWorld) -> None:
     async with marking(open_world, ["Hello."], marks=False) as talk:
         asked = await talk.world.ask("hello?")

@@ -10,7 +10,18 @@ from tests.fakes.discord_requests import Fault as DiscordFault
 from tests.fakes.discord_world import parts
 from tests.fakes.slack_faults import HANGS_LATER, LOST, Fault
 from tests.flows.talks import Talk, talk_in, talking
-from tests.flows.worlds import WORLDS, AnyWorld, DiscordPage, DiscordWorld, Page, SlackPage, SlackWorld, Who, World
+from tests.flows.worlds import (
+    WORLDS,
+    AnyWorld,
+    DiscordPage,
+    DiscordWorld,
+    Page,
+    SlackPage,
+    SlackWorld,
+    Who,
+    World,
+    mainly_in_slack,
+)
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -55,6 +66,7 @@ async def presented(talk: Talk[World], text: str = ASKED) -> tuple[Page, Page, P
     return question, answer, shown
 
 
+@mainly_in_slack
 async def test_it_stands_below_the_answer_in_the_platforms_own_form_and_is_stored_as_its_words(
     open_world: AnyWorld,
 ) -> None:
@@ -129,6 +141,7 @@ async def test_it_is_deleted_and_forgotten_with_its_answer(open_world: AnyWorld)
         await talk.told(platforms_texts.NO_SUCH_REPLY)
 
 
+@mainly_in_slack
 async def test_a_failure_of_the_platform_delays_it_and_shows_it_once(open_world: AnyWorld) -> None:
     async with talking(open_world, SCRIPT, [PresentTool()]) as talk:
         if isinstance(talk.world, SlackWorld):

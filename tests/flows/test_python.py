@@ -17,7 +17,7 @@ from tests.bot.python.test_result_files import png
 from tests.fakes.cpython_engine import CPythonEngine
 from tests.flows.forgetting_bot import OFTEN
 from tests.flows.talks import Talk, talk_in, talking
-from tests.flows.worlds import WORLDS, AnyWorld, W
+from tests.flows.worlds import WORLDS, AnyWorld, W, mainly_in_slack
 from tests.patience import LOOK_S, until
 
 pytestmark = [pytest.mark.parametrize("open_world", WORLDS), pytest.mark.slow]
@@ -43,6 +43,7 @@ def said(talk: Talk[W]) -> list[str]:
     return [text.removesuffix(texts.COMPUTED).rstrip() for text in talk.texts()]
 
 
+@mainly_in_slack
 async def test_a_table_becomes_a_chart_below_the_reply(open_world: AnyWorld) -> None:
     engine = CPythonEngine()
     async with talking(open_world, [call(CHART), HERE], code=engine) as talk:
@@ -57,6 +58,7 @@ async def test_a_table_becomes_a_chart_below_the_reply(open_world: AnyWorld) -> 
     assert [files for _, files, _ in engine.runs] == [("sales.csv",)]
 
 
+@mainly_in_slack
 async def test_a_later_question_of_the_thread_still_has_the_file(open_world: AnyWorld) -> None:
     engine = CPythonEngine()
     async with talking(open_world, ["Seen.", call(CHART), HERE], code=engine) as talk:
@@ -78,6 +80,7 @@ async def test_files_of_another_thread_are_not_there(open_world: AnyWorld) -> No
     assert [files for _, files, _ in engine.runs] == [()]
 
 
+@mainly_in_slack
 async def test_while_the_sandbox_warms_up_the_answer_goes_on_without_it(open_world: AnyWorld) -> None:
     engine = CPythonEngine()
     engine.unavailable = texts.WARMING_UP
@@ -118,6 +121,7 @@ async def test_an_answer_that_was_computed_from_a_file_is_forgotten_with_its_mes
             await until(is_erased, look_s=LOOK_S)
 
 
+@mainly_in_slack
 async def test_a_run_that_failed_is_a_failed_step_and_hands_nothing_over(open_world: AnyWorld) -> None:
     broken = f'open("/out/chart.png", "wb").write({PICTURE!r})\n1 / 0'
     async with talking(open_world, [call(broken), call("1"), "One."], code=CPythonEngine()) as talk:
@@ -130,6 +134,7 @@ async def test_a_run_that_failed_is_a_failed_step_and_hands_nothing_over(open_wo
         assert not talk.world.handed_over(question)
 
 
+@mainly_in_slack
 async def test_who_has_used_up_their_seconds_is_told_so_and_still_gets_an_answer(open_world: AnyWorld) -> None:
     engine = CPythonEngine()
     async with talk_in(open_world, [call("1"), call("2"), "Not today."]) as talk:

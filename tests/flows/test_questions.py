@@ -12,7 +12,7 @@ from bot.tools import texts as tool_texts
 from bot.tools.questions import ANSWER_TIME
 from tests.fakes.asking_tool import NONE, PAGE, SAID, SMALL, AskingTool, books
 from tests.flows.talks import Talk, talking
-from tests.flows.worlds import WORLDS, AnyWorld, Page, Who, World
+from tests.flows.worlds import WORLDS, AnyWorld, Page, Who, World, mainly_in_slack
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -54,6 +54,7 @@ async def harbour(open_world: AnyWorld, schema: Json = SMALL, address: str | Non
         yield Harbour(talk, tool)
 
 
+@mainly_in_slack
 @pytest.mark.parametrize(("label", "action"), [(DECLINE, ElicitAction.DECLINE), (LATER, ElicitAction.CANCEL)])
 async def test_it_is_declined_or_put_off_by_a_button(open_world: AnyWorld, label: str, action: ElicitAction) -> None:
     async with harbour(open_world) as here:
@@ -65,6 +66,7 @@ async def test_it_is_declined_or_put_off_by_a_button(open_world: AnyWorld, label
     assert here.tool.answers == [Elicited(action)]
 
 
+@mainly_in_slack
 async def test_a_question_without_fields_is_answered_by_yes_or_no(open_world: AnyWorld) -> None:
     async with harbour(open_world, NONE) as here:
         panel = await here.asked()
@@ -113,6 +115,7 @@ async def test_the_command_shows_it_once_more_to_its_asker_alone(open_world: Any
     assert here.tool.answers == [Elicited(ElicitAction.DECLINE)]
 
 
+@mainly_in_slack
 async def test_nine_minutes_later_the_answer_goes_on_without_it(open_world: AnyWorld) -> None:
     async with harbour(open_world) as here:
         panel = await here.asked()

@@ -19,7 +19,7 @@ from bot.schedules.scheduler import Scheduler
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.schedules import doing, ended, let_in
 from tests.fakes.store import store_in_memory
-from tests.flows.worlds import WORLDS, AnyWorld, OpenWorld, Page, W, Who, World
+from tests.flows.worlds import WORLDS, AnyWorld, OpenWorld, Page, W, Who, World, mainly_in_slack
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
@@ -130,6 +130,7 @@ async def test_who_answers_a_reminder_without_replying_to_it_is_understood_for_a
         assert not any(REMINDED in one.text for one in here.model.requests[-1])
 
 
+@mainly_in_slack
 async def test_a_scheduled_question_is_asked_as_its_person_and_answered_in_the_channel(open_world: AnyWorld) -> None:
     async with office(open_world, "All is calm.") as here:
         await here.world.lives_in("Asia/Tokyo", here.hosts[0])
@@ -147,6 +148,7 @@ async def test_a_scheduled_question_is_asked_as_its_person_and_answered_in_the_c
         assert here.world.name in asked
 
 
+@mainly_in_slack
 async def test_what_is_asked_if_changed_is_posted_once_until_it_changes(open_world: AnyWorld) -> None:
     async with office(open_world, "It is up.", "It is up.", "It is down.") as here:
         await here.world.lives_in("Asia/Tokyo", here.hosts[0])
@@ -284,6 +286,7 @@ async def test_one_that_has_lapsed_goes_on_when_its_person_says_so(open_world: A
         assert kept.definition.timing.until > world.clock.now() + HALF_A_YEAR - LATER
 
 
+@mainly_in_slack
 async def test_one_that_has_lapsed_stays_in_the_list_and_is_ended_by_its_person(open_world: AnyWorld) -> None:
     async with office(open_world, replicas=1) as here:
         world, schedules, person = here.world, here.hosts[0].store.schedules, here.world.person(Who.ASKER)

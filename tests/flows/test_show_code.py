@@ -18,7 +18,7 @@ from tests.fakes.cpython_engine import CPythonEngine
 from tests.flows.forgetting_bot import OFTEN
 from tests.flows.talks import talking
 from tests.flows.test_saved_files import PayTool
-from tests.flows.worlds import WORLDS, AnyWorld, Who
+from tests.flows.worlds import WORLDS, AnyWorld, Who, mainly_in_slack, mainly_on_discord
 from tests.patience import LOOK_S, until
 
 pytestmark = [pytest.mark.parametrize("open_world", WORLDS), pytest.mark.slow]
@@ -57,6 +57,7 @@ async def test_code_and_numbers_that_may_hold_what_only_the_asker_may_read_are_f
         await talk.world.until(lambda: any("1000000" in page.text for page in talk.world.private()))
 
 
+@mainly_in_slack
 async def test_an_answer_without_code_has_no_such_button(open_world: AnyWorld) -> None:
     async with talking(open_world, ["It is 42."], code=CPythonEngine()) as talk:
         answer = await talk.asked("what is it?")
@@ -64,6 +65,7 @@ async def test_an_answer_without_code_has_no_such_button(open_world: AnyWorld) -
         assert texts.COMPUTED not in answer.text
 
 
+@mainly_on_discord
 async def test_a_chart_comes_with_its_picture_and_its_numbers(open_world: AnyWorld) -> None:
     async with talking(open_world, [call("chart", **SALES), "Here it is."], code=Drawing()) as talk:
         question = await talk.world.ask("draw it")

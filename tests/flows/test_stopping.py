@@ -9,7 +9,7 @@ from agent.providers.scripted import Until
 from bot.chat.reply.surface import ReplyAction
 from bot.platforms import texts as platforms_texts
 from tests.flows.talks import Talk, hang, talking
-from tests.flows.worlds import WORLDS, AnyWorld, Page, Who, World
+from tests.flows.worlds import WORLDS, AnyWorld, Page, Who, World, mainly_in_slack, mainly_on_discord
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -19,6 +19,7 @@ GROWING = [HALF, Until(hang)]
 BROKEN = [HALF, StreamBroken("The answer broke off.")]
 
 
+@mainly_in_slack
 async def test_the_word_stop_of_anybody_in_its_thread_ends_an_answer_with_what_was_said(open_world: AnyWorld) -> None:
     async with talking(open_world, [GROWING]) as talk:
         question = await talk.world.ask("hello?")
@@ -90,6 +91,7 @@ async def cut(talk: Talk[World]) -> Page:
     return answer
 
 
+@mainly_on_discord
 @pytest.mark.parametrize("who", [Who.ASKER, Who.OTHER])
 async def test_an_answer_that_was_cut_goes_on_at_a_press_of_its_button(open_world: AnyWorld, who: Who) -> None:
     async with talking(open_world, [BROKEN, OTHER_HALF]) as talk:
@@ -103,6 +105,7 @@ async def test_an_answer_that_was_cut_goes_on_at_a_press_of_its_button(open_worl
         assert not talk.world.private()
 
 
+@mainly_in_slack
 async def test_two_presses_of_continue_are_one_question(open_world: AnyWorld) -> None:
     async with talking(open_world, [BROKEN, OTHER_HALF, "Hello."]) as talk:
         answer = await cut(talk)

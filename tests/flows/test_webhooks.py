@@ -18,7 +18,7 @@ from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.hook_senders import Sender, hooks_of, receiving
 from tests.fakes.mcp_world import config, connected, raw
 from tests.fakes.store import store_in_memory
-from tests.flows.worlds import WORLDS, AnyWorld, OpenWorld, Page, W, Who
+from tests.flows.worlds import WORLDS, AnyWorld, OpenWorld, Page, W, Who, mainly_in_slack, mainly_on_discord
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
@@ -119,6 +119,7 @@ async def test_an_alert_is_investigated_with_a_server_and_the_channel_and_resolv
         assert await here.until("Ann does.") in here.world.answers(alert)
 
 
+@mainly_on_discord
 async def test_an_event_of_github_is_posted_and_no_model_is_asked(open_world: AnyWorld) -> None:
     async with office(open_world, preset="github") as here:
         assert await here.report("github/ping") == 200
@@ -202,6 +203,7 @@ async def test_a_question_about_an_event_reads_its_own_channel_and_no_other(open
         assert not any("swordfish" in shown for shown in asked)
 
 
+@mainly_in_slack
 async def test_people_are_answered_beside_a_flood_of_events(open_world: AnyWorld) -> None:
     more = ASK + "per_minute = 1000\n"
 

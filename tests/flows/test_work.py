@@ -23,7 +23,7 @@ from tests.fakes.long_work import ASKED, BESIDE, ON_IT, RESULT, TASK, CountingTo
 from tests.fakes.schedules import doing
 from tests.fakes.store import store_in_memory
 from tests.fakes.telling_model import HERE
-from tests.flows.worlds import WORLDS, AnyWorld, OpenWorld, Page, W, Who, World
+from tests.flows.worlds import WORLDS, AnyWorld, OpenWorld, Page, W, Who, World, mainly_in_slack
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
@@ -82,6 +82,7 @@ async def working(
         yield Working(world, host, model, tool)
 
 
+@mainly_in_slack
 async def test_work_is_answered_at_once_and_goes_on_while_the_next_question_is_answered(open_world: AnyWorld) -> None:
     async with working(open_world) as here:
         await here.ask()
@@ -103,6 +104,7 @@ async def test_work_is_answered_at_once_and_goes_on_while_the_next_question_is_a
         assert RESULT in "\n".join(message.text for message in here.model.requests[-1])
 
 
+@mainly_in_slack
 async def test_who_asked_to_be_called_is_called_below_the_result_and_once(open_world: AnyWorld) -> None:
     async with working(open_world, Worker(mention=True, silent=True)) as here:
         await here.ask()
@@ -114,6 +116,7 @@ async def test_who_asked_to_be_called_is_called_below_the_result_and_once(open_w
         assert here.said() == [ON_IT, RESULT, call.text]
 
 
+@mainly_in_slack
 async def test_what_was_asked_in_a_direct_message_is_done_there(open_world: AnyWorld) -> None:
     async with working(open_world) as here:
         here.tool.gate.set()
@@ -184,6 +187,7 @@ async def test_work_is_stopped_with_what_it_has_said(
         assert not here.calls()
 
 
+@mainly_in_slack
 async def test_the_button_of_another_answer_stops_no_work(open_world: AnyWorld) -> None:
     async with working(open_world) as here:
         await here.ask()
@@ -192,6 +196,7 @@ async def test_the_button_of_another_answer_stops_no_work(open_world: AnyWorld) 
         await here.world.until(lambda: here.work.text.endswith(RESULT))
 
 
+@mainly_in_slack
 async def test_work_ends_with_what_it_has_when_the_budget_is_used_up(open_world: AnyWorld) -> None:
     spent = Usage(input_uncached=600, output=10)
     budgets = Budgets(person=Budget(tokens=2_000))

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
+import pytest
+
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from bot.chat.host import Host
 from bot.chat.reply.surface import ReplyAction
@@ -761,3 +763,9 @@ async def on_discord() -> AsyncGenerator[DiscordWorld]:
 OpenWorld: TypeAlias = Callable[[], AbstractAsyncContextManager[W]]
 AnyWorld: TypeAlias = OpenWorld[World]
 WORLDS: Final[Sequence[AnyWorld]] = (in_slack, on_discord)
+
+# For flows that execute nothing on the other platform which no other flow of both platforms executes there, too: `make
+# test` runs them on this one, and `make test-thorough` on both. Those of approvals, of forgetting and of who may read
+# something always run on both.
+mainly_in_slack: Final = pytest.mark.mainly(world=in_slack)
+mainly_on_discord: Final = pytest.mark.mainly(world=on_discord)
