@@ -52,6 +52,17 @@ async def empty_on_either(request: pytest.FixtureRequest, path: Path) -> AsyncIt
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
+async def new_on_either(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[str]:
+    """The URL of a database of one's own without rows, at the newest version: for what changes or drops its tables."""
+    if request.param == "sqlite":
+        yield await new_database(path)
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres")
+        async with server.migrated() as named:
+            yield named
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
 def empty(request: pytest.FixtureRequest) -> Callable[[], Awaitable[str]]:
     """For a property of both engines: the URL of a database without rows, for each example anew."""
 

@@ -70,8 +70,8 @@ LOST: Mapping[str, set[str]] = {
 
 
 @pytest.fixture
-def url(empty_on_either: str) -> str:
-    return empty_on_either
+def url(new_on_either: str) -> str:
+    return new_on_either
 
 
 def one_of_each(connection: Connection) -> None:

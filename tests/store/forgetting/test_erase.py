@@ -37,7 +37,7 @@ from store.turn_tables import action_record, turn, workspace
 from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
-from tests.fakes.new_database import open_new
+from tests.fakes.new_database import new_database, open_new
 from tests.fakes.operators import EITHER_WAY, Forget
 from tests.fakes.plans import one_thread
 from tests.fakes.postgresql import PostgresServer
@@ -97,8 +97,8 @@ def build(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @EITHER_WAY
 @pytest.mark.usefixtures("build")
-async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path, forget: Forget) -> None:
-    store = await open_store(url)
+async def test_no_byte_of_twenty_secrets_stays_in_any_file(path: Path, forget: Forget) -> None:
+    store = await open_store(await new_database(path))
     for number, secret in enumerate(SECRETS):
         await live_through(store, secret, f"thread {number % 4}")
     await answered(store, said("a word that stays", person="ben", conversation="other"), "it stays")
@@ -168,7 +168,7 @@ async def test_an_open_reader_holds_the_bytes_back_and_a_later_sweep_wipes_them(
 
 
 async def test_what_a_reader_held_back_is_wiped_at_the_next_start(url: str, path: Path) -> None:
-    store = await open_store(url, patience_s=0.05)
+    store = await open_store(await new_database(path), patience_s=0.05)
     await answered(store, said("a quince marmalade"), "noted")
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
@@ -214,7 +214,7 @@ async def test_short_and_common_texts_raise_no_false_alarm(store: Store, words: 
 
 
 async def test_bytes_that_another_program_left_behind_are_not_called_gone(url: str, path: Path) -> None:
-    store = await open_store(url)
+    store = await open_store(await new_database(path))
     await answered(store, said("a quince marmalade"), "noted")
     await store.close()
     with closing(sqlite3.connect(path, isolation_level=None)) as careless:
@@ -389,7 +389,7 @@ async def test_what_was_begun_in_a_direct_message_stays_while_anything_is_left_t
 
 
 async def test_what_is_spelled_as_a_column_of_a_thread_that_stays_is_not_found_again(tmp_path: Path) -> None:
-    store = await open_store(f"sqlite:///{tmp_path / 'bot.db'}")
+    store = await open_store(await new_database(tmp_path / "bot.db"))
     try:
         await answered(store, said("Hello."), "Hello.")
         asked = said("{}")

@@ -38,8 +38,8 @@ OLD_IDS = [
 
 
 @pytest.fixture
-def url(empty_on_either: str) -> str:
-    return empty_on_either
+def url(new_on_either: str) -> str:
+    return new_on_either
 
 
 @pytest.mark.parametrize(("event", "message", "progress", "kind", "schedule"), OLD_IDS)
