@@ -26,8 +26,9 @@ from tests.store.migrating import ADD_A_COLUMN, ADD_A_TABLE, NEXT, with_one_more
 
 
 @pytest.fixture
-def url(empty_on_either: str) -> str:
-    return empty_on_either
+def url(new_on_either: str) -> str:
+    """At the newest version: all revisions made the database that it is a copy of."""
+    return new_on_either
 
 
 @pytest.fixture

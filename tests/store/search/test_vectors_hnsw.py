@@ -28,8 +28,8 @@ CLUB = label(Place(GroupAudience("club")).audience)
 
 @pytest.fixture
 async def url(postgres: PostgresServer) -> AsyncIterator[str]:
-    """A new database, in which an administrator has created the extension."""
-    async with postgres.database() as made:
+    """A new database at the newest version, in which an administrator has created the extension."""
+    async with postgres.migrated() as made:
         name = made.partition("@/")[2].partition("?")[0]
         await postgres.execute("CREATE EXTENSION vector", database=name, user="postgres")
         yield made
