@@ -30,7 +30,7 @@ CONVERSATIONS, MESSAGES = 10, 60
 
 @pytest.fixture
 async def url(postgres: PostgresServer) -> AsyncGenerator[str]:
-    async with postgres.database() as named:
+    async with postgres.migrated() as named:
         yield named
 
 

@@ -18,6 +18,7 @@ from store.erased_ids import erased
 from store.preferences import chosen
 from store.schema import meta
 from tests.fakes.incoming import said
+from tests.fakes.new_database import new_database
 from tests.patience import PATIENCE_S
 
 
@@ -147,7 +148,7 @@ def test_each_error_of_sqlite_is_a_sentence_that_says_what_to_do(name: str, sent
 
 
 async def test_a_few_rows_are_read_while_other_threads_are_busy_and_see_what_is_committed(tmp_path: Path) -> None:
-    store = await open_store(f"sqlite:///{tmp_path / 'bot.db'}")
+    store = await open_store(await new_database(tmp_path / "bot.db"))
     begun, go_on = threading.Event(), threading.Event()
 
     def choose(connection: Connection) -> None:

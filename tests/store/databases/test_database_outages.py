@@ -13,6 +13,7 @@ from store.databases.sqlite import open_sqlite
 from store.engine import open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
+from tests.fakes.new_database import new_database
 
 FULL = StoreUnavailable("The disk is full.")
 
@@ -79,7 +80,7 @@ def test_lines_alternate_and_never_come_faster_than_one_a_minute(
 async def test_a_full_disk_stores_nothing_and_everything_again_once_there_is_space(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = await open_store(f"sqlite:///{tmp_path}/store.db")
+    store = await open_store(await new_database(tmp_path / "store.db"))
 
     def limit(connection: Connection, pages: int) -> int:
         return int(connection.execute(text(f"PRAGMA max_page_count = {pages}")).scalar_one())

@@ -80,8 +80,7 @@ async def test_another_programs_database_is_left_alone(postgres: PostgresServer)
 
 
 async def test_a_read_only_database_is_one_sentence(postgres: PostgresServer) -> None:
-    async with postgres.database() as url:
-        await (await open_store(url)).close()
+    async with postgres.migrated() as url:
         name = url.partition("@/")[2].partition("?")[0]
         await postgres.execute("DELETE FROM meta", database=name)
         await postgres.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")

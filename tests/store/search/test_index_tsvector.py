@@ -201,7 +201,7 @@ async def test_the_rows_that_a_search_reads_are_short_however_many_words_the_mes
     postgres: PostgresServer,
 ) -> None:
     """Hundreds of them share a page of 8 KiB, rather than a handful."""
-    async with postgres.database() as url:
+    async with postgres.migrated() as url:
         store = await open_store(url)
         dice = random.Random(7)
         for _ in range(200):
