@@ -224,7 +224,7 @@ METRICS: Final[Mapping[str, str]] = {
     "rate_limited": "Rate-limit responses from platforms (429).",
     "http_requests": "Requests from other programs to COGENCY_HTTP, by endpoint and outcome.",
     "model_calls": "Model calls in turns, by outcome: ok, or the kind of failure.",
-    "model_call_seconds": "Duration in seconds of the model calls that turns make.",
+    "model_call_seconds": "Duration of model calls in turns.",
     "tokens": "Tokens charged to budgets, by kind, and by work, such as a turn or learning.",
     "spent_dollars": "US dollars charged, at list prices.",
     "unpriced_calls": "Charged model calls without a list price.",
@@ -243,7 +243,7 @@ METRICS: Final[Mapping[str, str]] = {
         "Turns and jobs whose lease this process lost, usually because it was paused and another process took over."
     ),
     "budget_events": (
-        "Budget events, by outcome: near (a warning), waits (an answer waits for a decision), extended, or declined."
+        "Budget events, by kind: near (a warning), waits (an answer waits for a decision), extended, or declined."
     ),
     "webhooks_sent": (
         "Attempts to deliver outgoing webhooks, by outcome: delivered, failed (the bot tries again), given_up, or "

@@ -545,7 +545,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "budget_pause": Stored("how long an answer waits for a budget", "as long as the answer is not complete"),
         "act_count": Stored(
-            "how often the bot posted, reacted, or pinned for a person, and in a channel, on a day",
+            "how often the bot posted, reacted, or pinned on a day, for each person and each channel",
             "permanently",
             Fate.STAYS,
             "It counts toward the limits on actions",
@@ -564,7 +564,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "Its person, place, and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
         ),
         "erased": Stored(
-            "keyed hashes of the IDs of forgotten messages and people, and of deleted memory entries. With them, the bot does not store these messages again, and erases the entries from a restored backup",
+            "keyed hashes of the IDs of forgotten messages and people, and of deleted memory entries. With them, the bot avoids storing these messages again, and erases the entries from a restored backup",
             "permanently",
             Fate.STAYS,
             "It contains no text that people wrote",
@@ -621,10 +621,10 @@ Besides the text of a message, the bot reads, for example, forwarded messages, c
 - **Other messages**: for example, a channel's history and the results of Slack's search, if a question needs them, and a message for which someone chose *Ask about this message*.
 
 The bot treats forwarded messages and apps' posts as quotations, not as instructions or as facts about the sender. The exception is posts by apps in
-`COGENCY_ALLOWED_BOTS`, which can ask questions. When people write to each other in a thread with the bot, the bot stores a message that they forward as a quotation, and forgets it together with the message that forwarded it. The bot stores the messages that a question forwards, replies to, or links to only until it has answered.
+`COGENCY_ALLOWED_BOTS`, which can ask questions. When people write to each other in a thread with the bot, and someone forwards a message, the bot stores it as a quotation, and forgets it together with the message that forwarded it. The bot stores the messages that a question forwards, replies to, or links to only until it has answered.
 
 If the bot cannot read a part, the model sees a note instead, such as "{UNREADABLE}", and can mention this in its answer.
-The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. If a message exceeds one of these limits, a note tells the model.
+The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. If a message exceeds one of these limits, the model sees a note.
 """
 
 _SLACK_READS: Final = """\
@@ -664,7 +664,7 @@ _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
     FileKind.TEXT: ("text, code, data, logs", "the text, in the encodings described below"),
     FileKind.HTML: (
         "HTML",
-        f"the source, up to {SOURCE_CHARS:,} characters. Of longer pages, the bot reads only the text (with the `office` extra)",
+        f"the source, up to {SOURCE_CHARS:,} characters. For longer pages, the bot reads only the text (with the `office` extra)",
     ),
     FileKind.PDF: ("PDF", "the text of the pages. For details, see the next table"),
     FileKind.OFFICE: ("Word, Excel, PowerPoint, OpenDocument, EPUB", "the text. For details, see the next table"),
