@@ -308,7 +308,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
             f"retries after about {words(SERVER.first_pause_s)} second, and doubles the wait after each failure, up to "
             f"about {words(SERVER.max_pause_s / 60)} minutes"
         ),
-        f"a message of more than {mb(mcp_transport.MAX_MESSAGE_BYTES)}",
+        f"a message larger than {mb(mcp_transport.MAX_MESSAGE_BYTES)}",
         f"has {words(minutes(tool_questions.ANSWER_TIME))} minutes to answer",
         f"at most {words(SERVER.questions)} questions for each call",
     ),
@@ -396,7 +396,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "ollama": (
         f"waits {words(default_of('COGENCY_FIRST_TOKEN_TIMEOUT_S') / 60)} minutes for the first word",
-        f"and {words(default_of('COGENCY_NEXT_TOKEN_TIMEOUT_S') / 60)} minute for each further word",
+        f"and {words(default_of('COGENCY_NEXT_TOKEN_TIMEOUT_S') / 60)} minute for each word after that",
     ),
     "security": (
         f"up to {words(addresses.MAX_ADDRESSES)} such addresses",
