@@ -534,7 +534,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             ),
         ),
         "budget_day": Stored(
-            "a day on which a budget was nearly used up or was extended: whose budget, what was spent, who decided",
+            "a day on which a budget was nearly used up or was extended: whose budget, what was spent, and who decided",
             f"for {KEPT_DAYS.days} days",
             Fate.STAYS,
             "It counts toward budgets. The bot removes the name of the person who decided",
