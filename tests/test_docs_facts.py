@@ -199,8 +199,8 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "troubleshooting": (f"[up to {words(postgresql.POOL + postgresql.POOL_ASIDE + 1)}](",),
     "memory": (
         f"at most {FACTS_KEPT:,} facts about you",
-        f"restore the entry for {words(minutes(UNDO))} minute",
-        f"first show up to {words(MAX_OFFERED)} entries",
+        f"For {words(minutes(UNDO))} minute, you can restore the entry",
+        f"show up to {words(MAX_OFFERED)} entries",
         f"gets {words(len(KNOWN_PAIRS))} examples",
         stated(LearningLimits().asked, 3, "at most twice more"),
         stated(review.UNUSED.days, 184, "not used for half a year"),
