@@ -299,7 +299,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "mcp": (
         f"up to {mcp_listing.MAX_TOOLS} tools of each server",
-        f"works once, for {words(minutes(sign_in.TIME))} minutes",
+        f"works once, within {words(minutes(sign_in.TIME))} minutes",
         f"after {words(PEOPLE.idle_s / 60)} idle minutes",
         f"At most {words(PEOPLE.open)} sessions",
         f"waits up to {mcp_source.LOAD_S:g} seconds",
@@ -473,7 +473,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "python-tools": (
         f"(default: {functions.TIMEOUT_S:g})",
-        f"At most {words(functions.MAX_THREADS)} such threads",
+        f"At most {words(functions.MAX_THREADS)} of these threads",
     ),
     "tools": (f"up to {MAX_SCHEMA_TOKENS:,} tokens",),
     "upgrading": (stated(engine.TABLE_S, 1, "within a second"),),
