@@ -26,7 +26,7 @@ TIME: Final = "As in 2026-11-24T09:00, in the time zone `zone`."
 END: Final = "Default: an hour after the start."
 ZONE: Final = "Default: the person's."
 LOCATION: Final = "An address or place, unless `where` is a voice channel."
-EVENT_WHERE: Final = "The voice channel, for an event in one; default: this server."
+EVENT_WHERE: Final = "The voice channel, if the event is in one; default: this server."
 
 UNDER_LINK: Final = "The link of the message that the thread belongs to."
 TAG: Final = "For a forum post, on Discord."
@@ -57,7 +57,7 @@ DELETED: Final = "The post was deleted."
 PINNED: Final = "The message was pinned."
 UNPINNED: Final = "The message was unpinned."
 
-NOT_ASKED: Final = "you may act only for a person who asked you: nobody asked for this turn"
+NOT_ASKED: Final = "you may act only for a person who asked you, and nobody did"
 NO_PLATFORM: Final = "you are not connected to this person's platform right now, so nothing was done"
 CLOSED: Final = "you may not act in {name}: its managers have to turn that on with `/channel act on`. Tell the person"
 TURNED_OFF: Final = "you may not act in {name}: its managers turned that off. Tell the person"
@@ -81,11 +81,9 @@ TWO_PLACES: Final = "give either a place or a message there, not both"
 NOT_ITS_POST: Final = (
     "that message cannot be changed: you can change only posts that you made for this person with a tool. Tell them"
 )
-SEVERAL: Final = (
-    "that post is shown in several messages, which cannot be changed in place: delete it, and post the new text"
-)
+SEVERAL: Final = "that post spans several messages, which cannot be changed in place: delete it, and post the new text"
 UNSTORED: Final = (
-    "It was done, but the bot could not store that, so you cannot change or delete it later. Say so: {done}"
+    "It was done, but the bot could not record it, so you cannot change or delete it later. Say so: {done}"
 )
 
 REQUEST: Final = "Post this here."  # Stands for the question in the stored turn: the question was asked elsewhere

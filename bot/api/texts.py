@@ -27,8 +27,8 @@ SERVICE_IN = "service in {place}"
 # `/tokens`
 TOKENS_OFF = "My operators do not let people create tokens for programs. Ask an operator to create one for you."
 TOKENS_USAGE = (
-    "To create a token, write `/tokens create NAME`. For fewer scopes than {scopes}, add the ones that the token "
-    "needs, as in `/tokens create my-editor ask`. To revoke a token, write `/tokens revoke NAME`."
+    "To create a token, write `/tokens create NAME`. It has all scopes ({scopes}), unless you list fewer, "
+    "as in `/tokens create my-editor ask`. To revoke a token, write `/tokens revoke NAME`."
 )
 NO_TOKENS = "You have no tokens. With a token, a program such as your editor can ask me as you."
 YOUR_TOKENS = "Your API tokens:"
@@ -76,7 +76,7 @@ NO_METADATA = (
 )
 NO_MESSAGES = "{param} must be a list with at least one message."
 NO_MESSAGE = (
-    "{param} must be a message object with the fields role and content. Calls and results of tools are not supported."
+    "{param} must be a message object with the fields role and content. Tool calls and tool results are not supported."
 )
 NO_ROLE = "The role of {param} must be one of {roles}."
 NO_TEXT_PART = "{param} is not text. Images, files, and audio are not supported. Send text only."
@@ -100,7 +100,7 @@ UNSUPPORTED = {
     "text": "The bot answers with text. Leave out text.format, and describe the format in the question.",
     "modalities": "The bot answers with text. Leave out modalities.",
     "audio": "The bot answers with text. Leave out audio.",
-    "background": "Answers are returned in the same request. Leave out background.",
+    "background": "The response contains the complete answer. Leave out background.",
     "prompt": "Stored prompts are not supported. Send the question as input.",
 }
 PERSON_REFUSED = "The token's owner cannot ask the bot right now: {why}"
@@ -118,7 +118,7 @@ POST_FIELD = "{name} is not supported. A post has the fields text and channel."
 POST_NO_SUCH_CHANNEL = "channel must be the ID, the link, or the name of a channel."
 POST_OTHER_CHANNEL = "A service's token posts only in its own channel. Leave out channel."
 POST_FOR_NOBODY = "On this bot, only services' tokens can post. An operator can change this (COGENCY_ACT)."
-POST_IN_THREAD = "A post goes into a channel, not into a thread. Name the channel."
+POST_IN_THREAD = "Programs can post in channels, but not in threads. Name the channel."
 POST_CLOSED = (
     "The bot may not post for people in {name}. Its managers and operators can change this with /channel act on."
 )

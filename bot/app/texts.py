@@ -137,7 +137,7 @@ FOUND_BY_READERS = "Full members who can read {of} can ask about them, there and
 FILE_EXISTS = "{file} already exists. Choose another name, or add --force."
 FILE_NOT_WRITTEN = "{file} could not be written ({reason})."
 SLACK_DISTRIBUTION_LACKS = (
-    "To let other workspaces install the app with SLACK_CLIENT_ID, also set {lacking} (docs/slack.md, Distribute the "
+    "SLACK_CLIENT_ID, which lets other workspaces install the app, also needs {lacking} (docs/slack.md, Distribute the "
     "app)."
 )
 SLACK_DISTRIBUTION_MISSING = (

@@ -170,7 +170,7 @@ class BudgetSettings:
         section=Section.ACCESS,
         description=(
             "The percentage by which an approver can extend a budget, once a day. When a budget is used up, answers "
-            "wait for this. Without an approver or with 0, the bot refuses questions until the next day."
+            "wait for an extension. Without an approver or with 0, the bot refuses questions until the next day."
         ),
     )
     approvers: Approvers | None = setting(
@@ -199,7 +199,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         None,
         section=Section.ACCESS,
-        description="Before one answer or long work uses more than this many tokens, the bot asks whether to continue.",
+        description="Before an answer or long task uses more than this many tokens, the bot asks whether to continue.",
         example="0",
     )
     run_dollars: Money | None = setting(
@@ -208,7 +208,7 @@ class BudgetSettings:
         TWO_DOLLARS,
         section=Section.ACCESS,
         description=(
-            "Before one answer or long work costs more than this many US dollars, the bot asks whether to continue."
+            "Before an answer or long task costs more than this many US dollars, the bot asks whether to continue."
         ),
         write=in_dollars,
     )

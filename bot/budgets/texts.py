@@ -97,7 +97,7 @@ REQUEST = (
     "{whose} for today does not cover the next step of an answer: {spent} used. Answers wait for someone to extend it."
 )
 REQUEST_EXTENDS = (
-    "If you extend it, it is {percent}% higher until {moment}. This is possible once a day. If you decline, the "
+    "If you extend it, it is {percent}% higher until {moment}. It can be extended only once a day. If you decline, the "
     "waiting answers end."
 )
 OPEN_QUESTION = "[Open the question]({link})"

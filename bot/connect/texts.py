@@ -4,7 +4,7 @@ CONNECT_OFF = "Connecting accounts is turned off here. An operator can turn it o
 NOT_HERE = "A terminal has no other accounts to connect. Use /connect in Slack or Discord."
 IN_DM = "To connect your accounts, use `/connect` in a direct message with me, where only you see the code."
 CODE = (
-    "To connect another account of yours, write this to me there, in a direct message, within {minutes} minutes:\n\n"
+    "To connect another account, send me this from that account in a direct message within {minutes} minutes:\n\n"
     "`/connect {code}`\n\nThen come back and press *I entered the code*. Never give the code to anyone else: the "
     "account that enters it could read what you told me in direct messages."
 )
@@ -33,10 +33,10 @@ CONNECT_THEM = (
 )
 CONNECT = "Connect"
 NOT_ME = "That was not me"
-REFUSED = "I did not connect {account}. Your code might have been seen by someone else, so keep codes to yourself."
+REFUSED = "I did not connect {account}. Someone else might have seen your code, so keep codes to yourself."
 CONNECTED = (
-    "Your accounts are connected. In direct messages, I now use what you told me in any of them. Their spending counts "
-    "together, and `/forget` covers all of them, except `/forget thread`. Channels stay separate. To disconnect, use "
+    "Your accounts are connected. In direct messages, I now use what you told me in any of them. Their spending is "
+    "combined, and `/forget` covers all of them, except `/forget thread`. Channels stay separate. To disconnect, use "
     "`/connect off`."
 )
 YOURS = "Your connected accounts:"

@@ -36,7 +36,7 @@ HOW = (
 )
 ASK_WHY = "Thank you. What was wrong with the answer?"
 THANKS = "Thank you."
-THANKS_GOOD = "Thank you. I rated my last answer to you here 👍 for you."
+THANKS_GOOD = "Thank you. I recorded your 👍 for my last answer to you here."
 SEEN_SHARED = "The bot's operators can read the question, the answer, and your words."
 SEEN_BY_MANAGERS_TOO = "The managers of this channel can read them, too."
 SEEN_IN_CHANNEL = (

@@ -48,7 +48,7 @@ class ForgettingSettings:
         30,
         section=Section.BOUNDS,
         description=(
-            "How many days the bot waits, after a server or workspace removes it, before it erases the data from "
-            "there. To keep the data, invite the bot back before then."
+            "How many days the bot waits before it erases the data of a server or workspace that removed it. To "
+            "keep the data, invite the bot back before then."
         ),
     )

@@ -15,7 +15,7 @@ ONLY_MANAGERS: Final = (
 )
 BOT_LACKS: Final = "I need the “{permission}” permission in this forum to change a post's tags."
 MANY_TAGS: Final = "This post already has {most} tags, which is the maximum. Remove one, and try again."
-LAST_TAG: Final = "Posts in this forum need a tag, and “{tag}” is the only one here. Add another one, and try again."
+LAST_TAG: Final = "Posts in this forum need a tag, and this post has only “{tag}”. Add another one, and try again."
 SOLVED: Final = (
     "This post is now marked with “{tag}”. If its author writes anything other than thanks in it, I will remove the "
     "tag."

@@ -205,9 +205,9 @@ class ModelSettings:
         ToolsForm.AUTO,
         section=Section.MODELS,
         description=(
-            "How the bot offers tools to models of Chat Completions and Amazon Bedrock: text (Cogency's protocol), "
-            "native (the vendor's tool calls), or auto (the one that `cogency check-model` found better, otherwise "
-            "text)."
+            "How the bot offers tools to models that it calls through Chat Completions or Amazon Bedrock: text "
+            "(Cogency's protocol), native (the vendor's tool calls), or auto (the one that `cogency check-model` found "
+            "better, otherwise text)."
         ),
     )
     first_token_timeout_s: float = setting(
@@ -306,7 +306,7 @@ class ModelSettings:
         "",
         section=Section.KEYS,
         description=(
-            "The address of Amazon Bedrock, such as that of a VPC endpoint. Default: the public address in AWS_REGION."
+            "The address of Amazon Bedrock, such as that of a VPC endpoint. Default: the public address for AWS_REGION."
         ),
         example="https://vpce-0123456789abcdef0-abcdefgh.bedrock-runtime.us-east-1.vpce.amazonaws.com",
         sensitivity=Sensitivity(keys=("AWS_BEARER_TOKEN_BEDROCK",)),
@@ -336,8 +336,8 @@ class ModelSettings:
         section=Section.KEYS,
         description=(
             "The address of OpenAI's API or of a compatible server, such as a gateway. If you set another machine's "
-            "address in .env, also set OPENAI_API_KEY in that file, because the bot does not send a key from elsewhere "
-            "to an address that a folder's .env sets."
+            "address in a folder's .env, also set OPENAI_API_KEY in that file, because the bot sends only a key from "
+            "the same file to that address."
         ),
         sensitivity=Sensitivity(keys=("OPENAI_API_KEY",)),
     )
@@ -416,7 +416,7 @@ class ModelSettings:
         parsers.text,
         "",
         section=Section.KEYS,
-        description="The ID of the Microsoft Entra tenant of the application in AZURE_CLIENT_ID.",
+        description="The Microsoft Entra tenant ID of the application in AZURE_CLIENT_ID.",
         example="00000000-0000-0000-0000-000000000000",
     )
     azure_client: str = setting(

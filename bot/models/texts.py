@@ -30,14 +30,16 @@ MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 # The keys of channels
 
 OWN_KEY = "the channel's own key"  # In place of a setting, in errors for operators
-OWN_KEYS_HEADING = "**This channel's own API keys.** Questions here to models of these services are billed to them:"
+OWN_KEYS_HEADING = "**This channel's own API keys.** Questions here to these services' models are billed to the keys:"
 NO_OWN_KEYS_YET = (
     "This channel has no API keys of its own. Questions here are billed to my operator. A manager of the channel can "
     "add a key for a service. Questions here to that service's models are then billed to the key."
 )
 OWN_KEY_LINE = "- **{label}**{end}, added on {day}{state}"
 OWN_KEY_IS_REFUSED = ". **The service has not accepted it since {time}.** Check the account, or replace the key"
-OWN_KEYS_UNUSED = "**This channel's own API keys.** My operator has turned such keys off, so I do not use them:"
+OWN_KEYS_UNUSED = (
+    "**This channel's own API keys.** My operator has turned off channels' own keys, so I do not use them:"
+)
 OWN_KEYS_OF_MANAGERS = "Only managers of this channel and my operators can change its keys."
 NO_OWN_KEYS = "My operator's settings do not allow API keys for single channels."
 OWN_KEYS_OFF = "Set COGENCY_CHANNEL_KEYS=on first. Without it, channels' own keys are not used."

@@ -14,7 +14,7 @@ INSTRUCTIONS = (
 RECALL_TITLE = "Search what I told Cogency"
 RECALL = (
     "Search the user's earlier conversations with Cogency, and the documents that they can use there. Returns "
-    "quotations with dates and links. Try other words before you conclude that there is nothing."
+    "quotations with dates and links. Try other words before you conclude that nothing matches."
 )
 QUERY = "What to search for, in a few words"
 WORDINGS = "Other ways to say it: synonyms, kinds, examples"
@@ -30,7 +30,7 @@ REMEMBER_TEXT = "A plain statement that is clear without context, such as “I t
 
 ASK_TITLE = "Ask Cogency"
 ASK = (
-    "Ask Cogency a question. It answers with what it remembers, its documents, and the tools that are set up there. "
+    "Ask Cogency a question. It answers with its memory, its documents, and its tools. "
     "This can take minutes. Tools that change something elsewhere need the user's approval in the chat."
 )
 QUESTION = "The question, with everything that is needed to understand it"
@@ -64,7 +64,7 @@ TOO_LONG = "The argument {name!r} has more than {limit:,} characters. Shorten it
 NOT_TOGETHER = "Use either `what` or `confirmation`."
 
 TOOL_OFF = "This bot's operator has turned off {name!r}."
-TOOL_ASKS = "This bot's operator requires approval for {name!r}, which is possible only in a chat with the bot."
+TOOL_ASKS = "This bot's operator requires approval for {name!r}, which people can give only in a chat with the bot."
 TOO_SLOW = "{name!r} took too long, and was stopped. Try again later."
 MESSAGE_STAYS = "The message itself is in your thread, and `/forget` erases it."
 NOT_SAVED = "The statement was not stored. Please try again."
@@ -112,7 +112,7 @@ WAITS_AT_TERMINAL = "Tell them to run `cogency chat` and to write `/tools`."
 NOT_COMPLETE = "The answer was stopped, or another process continues it. Look at the thread in the list of resources."
 NO_MODEL = "No model is configured. The user has to set COGENCY_MODEL or a vendor's API key, or to run `{init}`."
 
-NOT_SERVED = "The MCP server is not served at /mcp, because the 'mcp' extra is not installed. Run {command}"
+NOT_SERVED = "The MCP server is not available at /mcp, because the 'mcp' extra is not installed. Run {command}"
 NO_SUCH_PATH = "There is nothing at this address. The MCP server is at /mcp."
 ONLY_POST = "Only POST is supported. This server does not open streams or sessions."
 OTHER_HOST = "This server does not accept the host name of this request. Use {host}."
@@ -148,7 +148,7 @@ DOCUMENT_REDIRECTS = (
     "The document must list one to {limit} redirect_uris, with at least one of these forms: https://…, "
     "http://127.0.0.1:…, or an application's own scheme."
 )
-TOO_MANY_DOCUMENTS = "Too many apps asked in the last minute. Try again later."
+TOO_MANY_DOCUMENTS = "Too many apps tried to sign in during the last minute. Try again later."
 NO_FORM = "The request body must be of the type application/x-www-form-urlencoded."
 REPEATED_FIELDS = "Each parameter can occur only once, and there can be at most {limit}."
 LONG_STATE = "The state can have up to {limit} characters."
@@ -170,7 +170,7 @@ SCOPE_SAYS = {
 }
 SIGN_IN_PAGE = (
     "<h1>Sign in to Cogency</h1><p>An app that calls itself <b>{name}</b> wants to use Cogency as you. Your browser "
-    "will return to <b>{redirect}</b>. {described}The app could then:</p><ul>{scopes}</ul><p>The access lasts "
+    "will return to <b>{redirect}</b>. {described}The app could then:</p><ul>{scopes}</ul><p>Access lasts "
     "{lasts}. To end it earlier, write <code>/tokens</code> to Cogency.</p><p>{note}</p>"
     '<form method="post" action="{action}"><input type="hidden" name="request" value="{request}">'
     '<p><label>Code <input name="code" autocomplete="off" autofocus maxlength="40"></label></p>'

@@ -35,7 +35,7 @@ class AccessSettings:
         description=(
             "Who can use the bot: a comma-separated list of team:ID (a workspace or server), channel:ID, role:ID (in "
             "Slack, a user group), and person:ID. If you list teams, channels, or roles, a person must match each kind "
-            "that you list. People that you list have access in any case, unless COGENCY_DENY excludes them. If you "
+            "that you list. People that you list always have access, unless COGENCY_DENY excludes them. If you "
             "list only people, nobody else except operators has access. Default: every member of a workspace or server "
             "that the bot serves."
         ),

@@ -21,7 +21,7 @@ OFTEN_ENOUGH = "I have already answered this question as often as I can. Ask it 
 # Of a question that is to be asked once more.
 MORE_PUBLIC = "More people can read this channel now than when you asked. Ask again if they may see the answer."
 NOT_YOURS = "Only the person who asked can do that."
-COMMAND_ONLY = "A message cannot do that. Use the slash command."
+COMMAND_ONLY = "You cannot do that with a message. Use the slash command."
 NOT_SAID_THERE = "I could not post that in the channel. Add me to the channel and let me post there."
 # How the lines below a reply begin that say what was kept of it, what was learned in the background since the last one,
 # what it scheduled, and that something it scheduled lapses. Their buttons change them.
@@ -58,10 +58,10 @@ ASK_OTHERWISE = "One of the operator's rules withheld this question, so I no lon
 UNEXPECTED = "Something went wrong on my side. Try again; the operator can find the reason in the log."
 BROKEN = "Something went wrong on my side (turn {turn}). Ask again; the operator can find the reason in the log."
 THINKING = "Thinking…"
-WAITS_FOR_CONSENT = "*I need approval to use {tools}. Only the person who asked can approve it (24 hours).*"
+WAITS_FOR_CONSENT = "*I need approval to use {tools}. Only the person who asked can approve it, within 24 hours.*"
 WAITS_FOR_PERSON = (
-    "*My language model asks this. Only the person who asked me can answer: with the button, or with their next "
-    "message to me here (24 hours). Never answer with a password, key, or card number.*"
+    "*This question is from my language model. Only the person who asked me can answer, with the button or with their "
+    "next message to me here, within 24 hours. Never answer with a password, key, or card number.*"
 )
 WAITS_FOR_OTHERS = "*I need approval to use {tools}. I am asking {people} in direct messages (24 hours).*"
 

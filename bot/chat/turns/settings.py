@@ -69,7 +69,7 @@ class TurnSettings:
         section=Section.BOUNDS,
         description=(
             "How many seconds a process can be silent before another one takes over its answers. "
-            "From the third attempt at an answer on, the time is up to four times as long."
+            "Starting with the third attempt at an answer, the time is up to four times as long."
         ),
     )
     """Longer than a busy machine's pauses. After a kill another process continues its answers within a second more."""

@@ -269,7 +269,7 @@ MAX_DESCRIPTION: Final = 1_024
 MAX_COMPATIBILITY: Final = 500
 MAX_HEAD_CHARS: Final = 16_000  # Of the YAML: every field at its maximum, and room for metadata
 MAX_HEAD_DEPTH: Final = 4
-NO_CHARACTER: Final = r"has an escape such as \ud800, which stands for no character: write the character itself"
+NO_CHARACTER: Final = r"has an escape such as \ud800, which does not represent a character: write the character itself"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 # About fourteen times the largest result of a tool; a longer text is not meant for a model.
 MAX_FILE_BYTES: Final = 1_000_000

@@ -72,7 +72,7 @@ def told(
             body({"message": "country not supported"}),
             OPENAI,
             ProviderRefused,
-            "OpenAI does not allow this (403). Check the permissions of the key in OPENAI_API_KEY.",
+            "OpenAI does not permit this request (403). Check the permissions of the key in OPENAI_API_KEY.",
         ),
         (
             404,

@@ -203,7 +203,7 @@ async def test_keys_that_are_all_refused_are_one_error_and_one_of_them_is_tried_
     with pytest.raises(ProviderRefused) as failed:
         await pool.ask()
     assert str(failed.value) == (
-        "None of the 2 API keys in OPENAI_API_KEY (…1111, …2222) can be used, because OpenAI refused them, or their "
+        "None of the 2 API keys in OPENAI_API_KEY (…1111, …2222) works: OpenAI refused them, or their "
         "accounts have no credit left. Check OPENAI_API_KEY."
     )
     assert failed.value.reason.to_person != str(failed.value)
@@ -297,7 +297,7 @@ async def test_the_next_key_answers_without_a_wait_when_the_service_refuses_the_
 async def test_a_403_about_what_a_key_may_do_is_no_bad_key() -> None:
     forbidden = whole(403, {"error": {"message": "Project does not have access to model m-1."}})
     async with pooled({KEYS[0]: [forbidden], KEYS[1]: [hi()]}) as (provider, server, warned):
-        with pytest.raises(ProviderRefused, match="does not allow this"):
+        with pytest.raises(ProviderRefused, match="does not permit this request"):
             _ = [event async for event in provider.stream(QUESTION)]
     assert (len(server.requests), warned) == (1, [])
 

@@ -199,7 +199,7 @@ KNOWN = f"Known fields: {', '.join(QUESTION_FIELDS)}."
         ("questions: [\n", 2, "this is not valid YAML"),
         ("a: b: c\n", 1, "this is not valid YAML"),
         ("questions: \x00", 1, "the file contains a character that YAML does not allow."),
-        *((f'a: 1\nb: "{escape}"\n', 2, "stands for no character") for escape in NO_CHARACTERS),
+        *((f'a: 1\nb: "{escape}"\n', 2, "does not represent a character") for escape in NO_CHARACTERS),
         ("[" * (MAX_DEPTH + 1), 1, f"mappings and lists are nested more than {MAX_DEPTH} levels deep."),
     ],
 )  # fmt: skip

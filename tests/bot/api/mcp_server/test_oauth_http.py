@@ -126,7 +126,7 @@ async def test_a_person_who_enters_their_code_gives_the_program_a_token_of_their
     page = await browser.open()
     assert (page.status_code, "My Editor" in page.text, "http://127.0.0.1:4000" in page.text) == (200, True, True)
     assert "erase" not in page.text, "it asked for one scope"
-    assert "The access lasts 30 days." in page.text
+    assert "Access lasts 30 days." in page.text
     code = await browser.site.sign_ins.new_code(ANN)
     back = returned(await browser.enter(page, code))
     assert (back["state"], back["iss"]) == ("s&s", ADDRESS)
