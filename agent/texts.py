@@ -11,7 +11,7 @@ NO_ANSWER = "The model did not answer. Please ask again, or rephrase your questi
 NOT_KNOWN = "I do not know the answer."
 BROKEN_CALLS = "I stopped because the model kept making tool calls that did not work. Please ask again."
 ROUNDS_USED = (
-    "I stopped here because I reached the limit for rounds of tool calls ({rounds}). Choose *Continue*, or ask me to "
+    "I stopped here because I reached the limit on rounds of tool calls ({rounds}). Choose *Continue*, or ask me to "
     "continue."
 )
 SAME_CALLS = (
@@ -509,7 +509,7 @@ BEFORE_THE_FIRST = (
     "{where} was created before the first release (version {found}), and no release can read it. Please {instead}."
 )
 NO_RIGHT_TO_WRITE = (
-    "The database user does not have permission to write to {where}. Grant that user rights on its tables."
+    "The database user does not have permission to write to {where}. Grant the user rights on the database's tables."
 )
 OTHER_VERSION = "{where} has not been upgraded for this version of Cogency. Run `cogency migrate` first."
 NO_SUCH_VERSION = "There is no version {name} to go back to. Name a release ({releases}) or a migration (r0012)."

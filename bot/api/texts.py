@@ -11,8 +11,8 @@ NAME_TAKEN = (
 )
 POST_ALONE = (
     "A token with the post scope must be for a service in one channel (--as service, and --place with a channel) or "
-    "for a person. Only operators can create a person's token with this scope, and that token cannot have other "
-    "scopes, so that no program posts what the bot told it."
+    "for a person. Only operators can create a person's token with this scope. That token cannot have other scopes, "
+    "so that no program posts what the bot told it."
 )
 NO_SUCH_TOKEN = "There is no token named {name}."
 NAME_OF_MANY_TOKENS = "Several tokens are named {name}. Use a number instead: {numbers}."

@@ -13,8 +13,8 @@ ABOUT = ("Version", "Models", "Database")
 # The file of Slack's apps, for operators.
 
 TWO_SLACK_LISTS = (
-    "COGENCY_SLACK_APPS cannot be combined with SLACK_BOT_TOKEN, SLACK_APP_TOKEN, or SLACK_CLIENT_ID. Describe the app "
-    "that these settings are for in the COGENCY_SLACK_APPS file and remove the settings, or remove COGENCY_SLACK_APPS."
+    "COGENCY_SLACK_APPS cannot be combined with SLACK_BOT_TOKEN, SLACK_APP_TOKEN, or SLACK_CLIENT_ID. Add the app of "
+    "these settings to the COGENCY_SLACK_APPS file and remove the settings, or remove COGENCY_SLACK_APPS."
 )
 SLACK_SERVE_UNKNOWN = (
     "{file} does not describe an app named {name}. Add the app there, or correct the name in COGENCY_SLACK_SERVE."

@@ -17,8 +17,8 @@ WRONG_CODE = (
 TOO_OFTEN = "You entered too many codes. Wait an hour, then try again."
 TOO_MANY = "You can connect up to {limit} other accounts. To remove one, use `/connect`."
 IS_IT_YOURS = (
-    "This code was created by {account}. Continue only if that is your own account. Once it is connected, it can read "
-    "what you told me in direct messages here, and you can read what it told me there."
+    "This code was created by {account}. Continue only if that is your own account. Once it is connected, its owner "
+    "can read what you told me in direct messages here, and you can read what they told me there."
 )
 IT_IS_MINE = "This is my account"
 CANCEL = "Cancel"
@@ -28,8 +28,8 @@ CONFIRM_THERE = (
 )
 GONE = "This request has expired. To start again, use `/connect`."
 CONNECT_THEM = (
-    "{account} entered your code. Is that your own account? Once it is connected, it can read what you told me in "
-    "direct messages here, and you can read what it told me there."
+    "{account} entered your code. Is that your own account? Once it is connected, its owner can read what you told "
+    "me in direct messages here, and you can read what they told me there."
 )
 CONNECT = "Connect"
 NOT_ME = "That was not me"

@@ -40,12 +40,12 @@ THANKS_GOOD = "Thank you. I recorded your 👍 for my last answer to you here."
 SEEN_SHARED = "The bot's operators can read the question, the answer, and your words."
 SEEN_BY_MANAGERS_TOO = "The managers of this channel can read them, too."
 SEEN_IN_CHANNEL = (
-    "The managers of this channel, and operators who are in it, can read your words. Other operators only see the "
-    "reason, as a count."
+    "The managers of this channel, and operators who are in it, can read your words. Other operators see only how "
+    "often each reason was given."
 )
-SEEN_COUNT = "I do not show your words to anyone else. The bot's operators only see the reason, as a count."
+SEEN_COUNT = "I do not show your words to anyone else. The bot's operators see only how often each reason was given."
 NO_ANSWER = "I have no answer to you here that you could rate. Press 👎 below an answer."
-NOT_RATED = "Rate that answer with 👎 first. It may also have been deleted."
+NOT_RATED = "Rate that answer with 👎 first. If you did, the answer may have been deleted."
 UNCLEAR = "I did not understand that. {how}"
 TOO_LONG = "Please use at most {most:,} characters for each of the two texts."
 

@@ -90,7 +90,7 @@ KNOWLEDGE_COMMAND = declaration.Command(
     examples={
         "show 3": "see the beginning of document 3",
         "remove 3": "remove document 3 and erase its content",
-        "unanswered": "for channel managers: see what I did not answer well there, by subject, and teach me",
+        "unanswered": "for channel managers: see, by subject, what I did not answer well here, and teach me",
         "digest off": "for managers: stop the weekly message about what I did not answer well; `digest on` starts it",
         "teach Guest wifi | It is called Heron.": (
             "add a text to the documents here (in channels: managers and operators)"

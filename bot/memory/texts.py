@@ -167,7 +167,7 @@ NO_SECRETS = "This looks like a password, a key, or a card number. I do not stor
 ENTRY_TOO_LONG = "Nothing changed, because an entry can have up to {most} characters."
 BOUND = "Nothing changed, because someone with more authority set that."
 MEMORY_FULL = (
-    "In one place, I remember almost as many facts about you as I can ({most:,}). To make room for new facts, I delete "
+    "In one place, I have almost reached the limit of {most:,} facts about you. To make room for new facts, I delete "
     "outdated facts first, and then the ones that have gone unused the longest."
 )
 LEARNING = "I was learning something at that moment, so nothing changed. Try again."

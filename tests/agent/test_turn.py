@@ -349,7 +349,7 @@ def test_calls_asked_for_in_the_last_round_do_not_run(more: TurnInput) -> None:
     assert isinstance(finished, Finish)
     assert finished.outcome is Outcome.EXHAUSTED
     assert finished.text.startswith(
-        "So far.\n\nI stopped here because I reached the limit for rounds of tool calls (1)."
+        "So far.\n\nI stopped here because I reached the limit on rounds of tool calls (1)."
     )
 
 

@@ -152,7 +152,7 @@ TOO_MANY_DOCUMENTS = "Too many apps tried to sign in during the last minute. Try
 NO_FORM = "The request body must be of the type application/x-www-form-urlencoded."
 REPEATED_FIELDS = "Each parameter can occur only once, and there can be at most {limit}."
 LONG_STATE = "The state can have up to {limit} characters."
-OTHER_REDIRECT = "The redirect_uri is not one that the app registered."
+OTHER_REDIRECT = "The app did not register this redirect_uri."
 ONLY_CODE = "Only the authorization code flow is supported (response_type=code)."
 ONLY_GRANTS = "The grant_type must be authorization_code or refresh_token."
 NO_REFRESH = "The request needs a refresh_token and the client_id."
@@ -178,7 +178,7 @@ SIGN_IN_PAGE = (
 )
 DESCRIBED_AT = "The app's name comes from its description at <b>{address}</b>. "
 SIGN_IN_WRONG = (
-    "<h1>The app cannot sign you in</h1><p>Its request is not valid, so nothing was allowed. You can close this "
+    "<h1>The app cannot sign you in</h1><p>Its request is not valid, so it got no access. You can close this "
     "page.</p><p>For the app's developers: {why} (<code>{code}</code>)</p>"
 )
 SIGN_IN_HOW = (
