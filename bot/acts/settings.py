@@ -28,9 +28,9 @@ class ActSettings:
         ActMode.OFF,
         section=Section.ACCESS,
         description=(
-            "Whether people can ask the bot to act for them in Slack and on Discord (for example, to post, react, "
-            "pin, or start threads), within their own rights (docs/acts.md): off, channels (in channels whose managers turn it "
-            "on with /channel act on), or on (in every channel, unless its managers turn it off)."
+            "Whether people can ask the bot to act for them in Slack and on Discord (for example, to post, react, pin, "
+            "or start threads), within their own rights (docs/acts.md): off, channels (in channels whose managers turn "
+            "it on with /channel act on), or on (in every channel, unless its managers turn it off)."
         ),
         after="COGENCY_AMBIENT_PER_DAY",
     )
