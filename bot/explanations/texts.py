@@ -3,7 +3,9 @@
 WHY_NOT_YOURS = "Only the person who asked can see what an answer was based on."
 NO_ANSWER = "I have not answered you here, or the answer was forgotten."
 WHICH_ANSWER = "Use `/why` for my last answer to you here, or press *Why this answer?* below an answer."
-HEAD = "**Why this answer?** Only you see this. It shows what I stored with the answer, not what the model says."
+HEAD = (
+    "**Why this answer?** Only you see this. It shows what I stored with the answer, not the model's own explanation."
+)
 MODEL = "**Model**: {models}"
 MODEL_CALLS = "`{model}` ({calls}{cost})"
 MODEL_COST = ", ${dollars:.4f}"

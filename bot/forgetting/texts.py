@@ -188,7 +188,7 @@ def related_words(preview: Preview) -> str:
     are_all = preview.related.count == preview.in_view
     more = "" if are_all else "more "
     in_view = counted(preview.in_view, f"{more}answer", f"{more}answers")
-    written = f"I wrote {in_view} while I could see what you want to forget, without using the same words."
+    written = f"I wrote {in_view} while I could see what you want to forget, but not in the same words."
     return written if are_all else f"{said_again} {written}"
 
 
