@@ -218,7 +218,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         stated(SHARE_AT_WORK, 4, "a quarter of `COGENCY_MAX_RUNNING`"),
         f"{long_work.MAX_AT_WORK} for one person, {default_of('COGENCY_MAX_RUNNING') / SHARE_AT_WORK:g} in one process",
         f"**At {default_of('COGENCY_BUDGET_WARNING_PERCENT')}%**",
-        f"it is {default_of('COGENCY_BUDGET_EXTENSION_PERCENT')}% higher until midnight UTC",
+        f"it rises by {default_of('COGENCY_BUDGET_EXTENSION_PERCENT')}% until midnight UTC",
         f"nobody decides within {words(hours(budget_days.WAIT))} hours",
         f"within {words(hours(budget_days.WAIT))} hours, the bot finishes the answer with what it has found so far",
         f"up to {channel_rules.MAX_INSTRUCTIONS:,} characters",
@@ -465,7 +465,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "play": (f"on port {play_run.USUAL_PORT}", f"{mb(play_requests.MAX_FILE_BYTES)} in total"),
     "plugins": (f"the model sees the first {skill.MAX_SHOWN_CHARS}",),
     "how-do-i": (
-        "the defaults ${:g} and ${:g}".format(
+        "The defaults are ${:g} and ${:g}".format(
             *(default_of(f"COGENCY_{whose}_DOLLARS_PER_DAY") / NANO for whose in ("PERSON", "EVERYONE"))
         ),
         f"{default_of('COGENCY_PERSON_PER_MINUTE')} messages a minute and",
