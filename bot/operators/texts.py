@@ -67,7 +67,7 @@ FAILURES = {
         "An answer reached a limit",
         (
             "It used all model calls that COGENCY_MAX_ITERATIONS allows, repeated the same tool call, ran out of "
-            "budget, or was long work that ran too long. A better model may need fewer calls."
+            "budget, or was a long task that ran too long. A better model may need fewer calls."
         ),
     ),
     "failed": ("A turn failed because of a bug", "The log has the traceback. Please report it."),

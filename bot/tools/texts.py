@@ -26,7 +26,7 @@ TOOL_ANSWERS = {
 ASKED_EACH_TIME = "asks you first, each time"
 # What the bot's own tools do. The descriptions of these tools speak to the model.
 TOOL_SUMMARIES = {
-    "background": "Starts long work in the background.",
+    "background": "Starts a long task in the background.",
     "call_tool": "Calls a tool that was looked up.",
     "chart": "Draws a chart of numbers.",
     "python": "Runs Python code in a sandbox.",

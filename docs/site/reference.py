@@ -235,7 +235,7 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "move_members": "If `COGENCY_ACT` is not `off`, to schedule events on a stage. The invite link does not request it.",
 }
 _NEVER: Final = """\
-The bot can delete its own answers without a permission. By itself, it mentions people only in reminders that they set, and in notices about their scheduled tasks or long work. A [post](acts.md) can notify people that the asker mentions, and a [webhook](webhooks.md) can notify people that the operator lists.
+The bot can delete its own answers without a permission. By itself, it mentions people only in reminders that they set, and in notices about their scheduled or long tasks. A [post](acts.md) can notify people that the asker mentions, and a [webhook](webhooks.md) can notify people that the operator lists.
 """
 
 
@@ -414,7 +414,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "task_workspaces": Stored("the model's notes on a question", "until the answer ends"),
         "schedule": Stored(
-            "reminders, scheduled tasks, and long work",
+            "reminders, scheduled tasks, and long tasks",
             f"until {SHOWN_FOR.days} days after they end or are canceled",
         ),
         "outgoing_webhook": Stored(
