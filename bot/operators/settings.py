@@ -73,8 +73,8 @@ class OperatorSettings:
         section=Section.ANSWERS,
         description=(
             "The address that browsers use for the operators' page: a separate host behind a TLS proxy. Use http:// "
-            "only for 127.0.0.1 and localhost, such as for a container's published port. If this is not set, only this "
-            "machine can reach the page."
+            "only for 127.0.0.1 or localhost, for example with a container's published port. If this is not set, only "
+            "this machine can reach the page."
         ),
         example="https://operate.example.com",
     )

@@ -67,7 +67,7 @@ FAILURES = {
         "An answer reached a limit",
         (
             "It used all model calls that COGENCY_MAX_ITERATIONS allows, repeated the same tool call, ran out of "
-            "budget, or was a long task that ran too long. A better model may need fewer calls."
+            "budget, or was a long task that reached its time limit. A better model may need fewer calls."
         ),
     ),
     "failed": ("A turn failed because of a bug", "The log has the traceback. Please report it."),
@@ -96,7 +96,7 @@ FAILURES = {
     "tool": (
         "Tool calls failed",
         (
-            "Calls with wrong arguments also count. If every call fails, run cogency doctor, which connects to each "
+            "Calls with invalid arguments also count. If every call fails, run cogency doctor, which connects to each "
             "server."
         ),
     ),
@@ -123,7 +123,7 @@ NOBODY, THIS_ONE = "nobody", "(this one)"
 TURNS_A_MINUTE = "Answers a minute"
 TURNS_SAY = "over the last 5 minutes; {hour:,} in the last hour"
 FIRST_TEXT = "Time to first word"
-FIRST_TEXT_SAYS = "median; at most {most} for 95% of replies, in the last hour"
+FIRST_TEXT_SAYS = "median in the last hour; 95% of replies started within {most}"
 NONE_YET = "no replies in the last hour"
 FAILED_TURNS = "Failed"
 FAILED_SAY = "{share:.0%} of answers in the last hour"
@@ -186,7 +186,7 @@ CHARTS = ("Spending per day, by model", "Tokens per day, by model")
 CHART_SAYS = "One bar per day from {first} to {last}, split by model: {models}. The tables below have the numbers."
 
 SLOW_PERIODS = {1: "24 hours", 7: "7 days"}
-TURNS, TURNS_SAYS = "Answers", "without answers that waited for approval"
+TURNS, TURNS_SAYS = "Answers", "excluding answers that waited for approval"
 HALF, HALF_SAYS = "Median", "from receiving the question to the end of the answer"
 MOST, MOST_SAYS = "95th percentile", "5% took longer"
 SLOWEST, SLOWEST_SAYS = "Slowest", "its steps are below"
@@ -203,8 +203,8 @@ PREPARED = ("Preparing", "reading history, memory, and files")
 SHOWED = ("Showing and storing", "until the platform and the database had stored the whole reply")
 
 IN_DIRECT = "direct messages"
-DOCUMENTS, DOCUMENTS_SAY = "Documents", "added to a place by people"
-PASSAGES, PASSAGES_SAY = "Passages", "that a search can find"
+DOCUMENTS, DOCUMENTS_SAY = "Documents", "that people added to a place"
+PASSAGES, PASSAGES_SAY = "Passages", "that searches can find"
 OWN_DOCUMENT = "(a person's own)"
 READERS = {"person": "only this person", "group": "members of the channel", "team": "full members of the team"}
 
@@ -214,7 +214,7 @@ METRICS: Final[Mapping[str, str]] = {
     "build_info": "Always 1. The version label shows the running version.",
     "turns": "Turns that this process claimed, by outcome, such as answered, refused, lost, or put_off.",
     "turns_running": "Turns running in this process.",
-    "turn_seconds": "Time from the claim of a turn to its end in this process.",
+    "turn_seconds": "Time from when this process claims a turn until the turn ends.",
     "turn_wait_seconds": "Time from a message until a process claims its turn, by the platform's clock.",
     "first_text_seconds": "Time from a message to the first visible text of its answer, by the platform's clock.",
     "reply_writes": (
@@ -224,11 +224,11 @@ METRICS: Final[Mapping[str, str]] = {
     "rate_limited": "Rate-limit responses from platforms (429).",
     "http_requests": "Requests from other programs to COGENCY_HTTP, by endpoint and outcome.",
     "model_calls": "Model calls in turns, by outcome: ok, or the kind of failure.",
-    "model_call_seconds": "Duration of model calls in turns.",
-    "tokens": "Tokens charged to budgets, by kind, and by work, such as a turn or learning.",
+    "model_call_seconds": "Duration in seconds of the model calls that turns make.",
+    "tokens": "Tokens charged to budgets, by kind of token and kind of work, such as a turn or learning.",
     "spent_dollars": "US dollars charged, at list prices.",
     "unpriced_calls": "Charged model calls without a list price.",
-    "tool_calls": "Tool calls recorded in the audit, by effect and decision, such as allowed or refused.",
+    "tool_calls": "Tool calls recorded in the audit log, by effect and decision, such as allowed or refused.",
     "tool_call_seconds": "Duration of tool calls.",
     "hook_calls": "Calls to hook functions (COGENCY_HOOKS), by outcome: passed, changed, refused, or failed.",
     "hook_call_seconds": "Duration of calls to hook functions (COGENCY_HOOKS).",
@@ -251,7 +251,7 @@ METRICS: Final[Mapping[str, str]] = {
     ),
     "sockets_opened": "Connections opened to a platform.",
     "shards_taken": (
-        "Discord connections that this process took: either free ones, or ones that a stopped process had held."
+        "Discord connections that this process claimed, whether free or previously held by a stopped process."
     ),
     "shard_held": "1 for each Discord connection that this process holds. The sum is the number across all processes.",
     "loop_lag_seconds": "Delay of the event loop, measured every second.",

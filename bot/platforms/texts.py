@@ -151,7 +151,7 @@ IN_NEW_THREAD = "In a new thread"
 AS_REPLY = "As a reply, without a thread"
 IN_CHANNEL = "In the channel"
 WHO_SEES_COMMANDS = (
-    "**Who sees the answers when you use `/ask`{elsewhere}**: {whom}. You can choose differently for each question."
+    "**Who sees the answers when you use `/ask`{elsewhere}**: {whom}. You can override this for each question."
 )
 SHOW_TO_ALL = "Show to everyone"
 SHOW_TO_ME = "Show only to me"
@@ -167,7 +167,8 @@ ONLY_YOU = "I cannot post in that channel, so only you will see the answer. {rem
 INVITE_ME = "To let everyone there see my answers, use `/invite @{bot}` in the channel."
 # A mistyped "privately" would show a private question to everybody.
 NEARLY_PRIVATE = (
-    "I did not send your question. Did you mean `/ask privately` instead of “{word}”? If not, start with another word."
+    "I did not send your question. Did you mean `/ask privately` instead of “{word}”? If not, start your question with "
+    "another word."
 )
 NOT_ASKED_THERE = "I did not do anything in that channel, because you cannot read it."
 QUESTION_WAITS = "I cannot accept your question right now. It is not lost. I will answer it as soon as I can."
@@ -225,7 +226,7 @@ def use_command(name: str, *, direct: bool) -> str:
 
 SUGGESTIONS_TITLE = "Suggested questions"
 THINKING_LINES = (THINKING, "Reading the conversation…", "Weighing the options…", "Finding the words…")
-MORE_THAN_FITS = "(There is more than can be shown here.)"
+MORE_THAN_FITS = "(The rest does not fit here.)"
 ANSWER_WAITS = "I cannot post my answer right now. It is not lost. I will post it as soon as I can."
 KEPT_WAITING = "I cannot store anything right now. Your message is not lost. I will answer it as soon as I can."
 # What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log.
@@ -282,7 +283,7 @@ def _last(thread: Thread, now: datetime) -> str:
     return f"today {last:%H:%M}" if last.date() == now.date() else last.date().isoformat()
 
 
-NO_ANSWER_THERE = "I cannot answer that message where it was posted."
+NO_ANSWER_THERE = "I cannot reply where that message was posted."
 IT_IS_TIME = "**It is time:**"
 AT_IT = "**I am working on it.** Press Ctrl-C to stop. If you close this window, I will continue in your next chat."
 # Why something that somebody had me do at a time is not done any more.
@@ -384,7 +385,7 @@ DISCORD_REMEDIES = {
     0: "",
 }
 DISCORD_ANSWERED = "Discord answered {status} (error {code}). {remedy}"
-DISCORD_LIMITED = "Discord is limiting requests. The next request is possible in {seconds:.0f} s"
+DISCORD_LIMITED = "Discord is limiting requests. The bot can send the next one in {seconds:.0f} s"
 DISCORD_UNREACHED = "Discord could not be reached ({kind})"
 TAGS_REFUSED = "Discord did not change the tags of this post."
 THREAD_LOCKED = "I cannot answer in the thread “{name}” because it is locked."
@@ -418,12 +419,12 @@ SLACK_REMEDIES = {
     "messages_tab_disabled": "Direct messages are turned off in the app's settings. Please tell my operator.",
 }
 SLACK_REMEDY = "Please ask me somewhere else. My operator can find the reason in the log."
-SLACK_LIMITED = "Slack is limiting {method}. The next call is possible in {seconds:g} s."
+SLACK_LIMITED = "Slack is limiting {method}. The bot can call it again in {seconds:g} s."
 SLACK_REFUSED = "Slack refused {method}: {code}."
 SLACK_UNREACHABLE = "Slack could not be reached ({method}: {why})."
 SLACK_FAILED = "Slack returned an error ({method}: {why})."
 SLACK_WHO = "Slack did not report who you are, so I could not do that. Please try again in a moment. ({why})"
-SLACK_GUESTS_UNKNOWN = "Slack has not reported recently which members are guests."
+SLACK_GUESTS_UNKNOWN = "Slack has not recently reported which members are guests."
 SLACK_READERS_UNKNOWN = "Slack did not report in time who can read a channel."
 SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot can load."
 SLACK_GROUPS_UNREAD = "Some user groups could not be read."
@@ -478,8 +479,8 @@ PLAY_DIRECT = "**Only {person}** can read this. The bot never shows it to {other
 
 NOTED = "Thank you. To change your rating, press the other button."
 NO_SUCH_REPLY = "I no longer have a record of this reply, so I cannot do that."
-ONLY_THIS_PAGE = "Forgotten. I can only remove this message of the answer. Please dismiss the other messages yourself."
-ASKED_ALREADY = "I was already asked this. The answer is below or on its way."
+ONLY_THIS_PAGE = "Forgotten. I can remove only this part of the answer. Please dismiss the other messages yourself."
+ASKED_ALREADY = "I already received this question. The answer is below or on its way."
 
 
 # What stands in its place once that is taken back.
@@ -547,7 +548,8 @@ AMBIENT_MUTED = (
 
 INSTALL_ASKS = (
     "<h1>Add Cogency to your workspace</h1><p>Next, Slack shows what Cogency can read and do in your workspace and "
-    "asks for your approval. Some workspaces ask an admin first.</p><p>Continue only if you came here to install "
+    "asks for your approval. In some workspaces, an admin must approve first.</p><p>Continue only if you came here to "
+    "install "
     'it.</p><form method="post"><input type="hidden" name="browser" value="{browser}"><button>Continue to '
     "Slack</button></form>"
 )
@@ -564,8 +566,8 @@ INSTALL_DENIED = (
     'mistake, <a href="{address}">start again</a>.</p>'
 )
 INSTALL_NOT_DONE = (
-    "<h1>Nothing was installed</h1><p>Slack did not complete the installation. If your workspace asks an admin "
-    'first, wait for their approval and then <a href="{address}">start again</a>.</p>'
+    "<h1>Nothing was installed</h1><p>Slack did not complete the installation. If an admin must approve "
+    'first, wait for that and then <a href="{address}">start again</a>.</p>'
 )
 INSTALL_FAILED = '<h1>Nothing was installed</h1><p>{why}</p><p><a href="{address}">Start again</a></p>'
 INSTALL_USED = (
@@ -705,7 +707,7 @@ WITHOUT_CONTENT = (
 INTENTS_REFUSED = (
     "Discord refused even the intents that do not need approval. Check the application in the developer portal."
 )
-LOGIN_LIMITED = "Discord is limiting logins. The next login is possible in {seconds:.0f} s."
+LOGIN_LIMITED = "Discord is limiting logins. The bot can log in again in {seconds:.0f} s."
 LOGIN_FAILED = (
     "Discord answered the login with status {status}. Check https://discordstatus.com and DISCORD_API_BASE_URL."
 )

@@ -234,7 +234,7 @@ COMMAND = declaration.Command(
         "pause 3": "pause schedule 3; `resume 3` continues it",
         "edit 3 tomorrow at 10:00": "change the time of schedule 3; to change its text, add `|` and the new text",
         "cancel 3": "cancel schedule 3",
-        "forbid": "for channel managers: allow no new scheduled posts here; `allow` permits them again",
+        "forbid": "for channel managers: forbid new scheduled posts here; `allow` permits them again",
         "all": "for operators: see when and where everyone's schedules run",
     },
 )

@@ -34,7 +34,7 @@ SET_TWICE = "{name} and {file} are both set. Remove one of them."
 CONFIG_MISSING = "--config points to {file}, which does not exist. Correct the path."
 FILE_MISSING = "{setting} points to {file}, which does not exist{where}. Create the file, or correct the path."
 KEY_FILE_MISSING = (
-    "{setting} must be the path of a file that contains the secret, but there is no file that can be read at that path."
+    "{setting} must be the path of a file that contains the secret, but that file does not exist or cannot be read."
 )
 DATABASE_ELSEWHERE = "{name} is set to {hosts}. Messages and memory are stored there."
 NOT_A_SETTING = "{name} is not a setting. {remedy}"

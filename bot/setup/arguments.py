@@ -247,7 +247,7 @@ def _add_eval(commands: _Commands) -> None:
         metavar="FILE",
         help="write the questions and corrections of shared feedback to a new file, and stop",
     )
-    exam.add_argument("--check", action="store_true", help="only check the file for mistakes, without any model")
+    exam.add_argument("--check", action="store_true", help="only check the file for mistakes, without calling a model")
     exam.add_argument(
         "--only",
         type=_names,
@@ -445,7 +445,7 @@ def _add_backups(commands: _Commands) -> None:
     restore = commands.add(Subcommand.RESTORE, "restore a backup", setup_texts.RESTORE_SAYS)
     copy = commands.add(Subcommand.COPY, "copy all data to another database", setup_texts.COPY_SAYS)
     again = commands.add(
-        Subcommand.FORGET_AGAIN, "erase again what was forgotten, in a restored database", setup_texts.FORGET_AGAIN_SAYS
+        Subcommand.FORGET_AGAIN, "erase forgotten data again in a restored database", setup_texts.FORGET_AGAIN_SAYS
     )
     again.add_argument(
         "file",
@@ -548,7 +548,7 @@ def _add_people(commands: _Commands, kind: str) -> None:
 
 
 def _add_plugins(commands: _Commands) -> None:
-    add = commands.add(Subcommand.PLUGINS_ADD, "add the plug-in in a folder", setup_texts.PLUGINS_ADD_SAYS)
+    add = commands.add(Subcommand.PLUGINS_ADD, "add a plug-in from its folder", setup_texts.PLUGINS_ADD_SAYS)
     list_ = commands.add(Subcommand.PLUGINS_LIST, "list the plug-ins in use and what they contain")
     check = commands.add(Subcommand.PLUGINS_CHECK, "check a plug-in for problems", setup_texts.PLUGINS_CHECK_SAYS)
     remove = commands.add(Subcommand.PLUGINS_REMOVE, "remove a plug-in", setup_texts.PLUGINS_REMOVE_SAYS)

@@ -50,7 +50,7 @@ MIGRATE_SAYS = (
     "--back, stop the bot."
 )
 BACK_IS_THERE = "{where}: already at version {version}."
-BACK_LOSES = "{where}: version {to} cannot store:\n{lost}"
+BACK_LOSES = "{where}: version {to} cannot store this data:\n{lost}"
 BACK_REFUSED = (
     "Nothing was changed. To go back without this data, add --yes. The command first makes a full backup. To get the "
     "data back later, install this release again and run `cogency restore` with that backup."
@@ -197,9 +197,9 @@ RESTORE_SAYS = (
 )
 COPY_SAYS = "Both databases can be SQLite or PostgreSQL. Stop the bot first. The command does not change the source."
 SETTINGS_FROM = (
-    "Settings come from the environment and from one file. With --config, it is the file that you name. Otherwise, it "
-    "is .env in the current folder or, if that file does not exist or sets none of Cogency's settings, .env in your "
-    "configuration folder (~/.config/cogency on Linux), if there is one. `cogency settings` lists all settings."
+    "Settings come from the environment and from one file: the one that you name with --config, or .env in the current "
+    "folder. If that .env does not exist or sets none of Cogency's settings, .env in your configuration folder "
+    "(~/.config/cogency on Linux) is used. `cogency settings` lists all settings."
 )
 COMPLETION_SAYS = (
     'For bash, add eval "$(cogency completion bash)" to ~/.bashrc. For zsh, write the output to a file named '
@@ -266,7 +266,7 @@ SEARCH_FAILS = "{name} does not answer searches right now"
 NETWORKS_OPEN = "anyone who can use the bot can ask it to read these private addresses: {networks}"
 HOOKS_LOADED = "the bot calls {names}"
 ANSWERS_HELD = "answers appear once they are complete, because hold_answers is True in the hooks"
-TOOLS_ASKED_FIRST = "by default, the person who asks must approve calls of {names}"
+TOOLS_ASKED_FIRST = "by default, the person who asks must approve calls to {names}"
 PLUGIN_ADDED = "{summary}. The bot uses it after the next restart."
 PLUGIN_THERE = "{root} is already in use as {name}."
 PLUGIN_NAME_TAKEN = "{root} and {first} are both named {name}. Remove {first} before you add {root}."
@@ -310,7 +310,7 @@ HOLDS_WORDS = "which contains people's messages"
 FILE_OPEN = "{who} can read {file}, {holds}"
 FILE_CLOSE = "Run `chmod 600 {file}`."
 FILE_SHELTERED = "only the permissions of {folder} keep others from reading {file}, {holds}"
-FILES_CLOSED = "apart from root, nobody else on this machine can read or replace the secrets and the database"
+FILES_CLOSED = "on this machine, only your account and root can read or replace the secrets and the database"
 ROOTS_FILE = (
     "Root owns {file}. Change the program or script that creates the file, so that it restricts the file's permissions."
 )
@@ -367,12 +367,12 @@ SIGN_IN_AWAY = "{name} could not be reached"
 DID_YOU_MEAN = "Did you mean {meant}?"
 HELD_WHILE_RUNNING = "This is normal while the bot is running. A second bot needs its own database."
 COMES_WITH_START = "The bot sets up the database when it first starts."
-NEXT_START_MIGRATES = "The bot upgrades the database when it next starts, as `cogency migrate` does."
+NEXT_START_MIGRATES = "The bot upgrades the database when it next starts. To upgrade it now, run `cogency migrate`."
 NEXT_START_RENEWS = (
     "The bot rebuilds the index when it next starts, which takes about a minute for 250,000 messages. Messages that "
     "arrive in the meantime are answered afterward."
 )
-ONLY_REHEARSAL = "no real model is configured, so the offline rehearsal model answers, which follows fixed rules"
+ONLY_REHEARSAL = "no real model is configured, so the bot uses the offline rehearsal model, which follows fixed rules"
 SET_REAL_MODEL = "Set COGENCY_MODEL or an API key."
 TRY_ANOTHER_MODEL = "Try `cogency check-model`, or another model."
 NAME_APPLICATION = "DISCORD_TOKEN is missing. Set it, or add --application."
@@ -444,8 +444,8 @@ INIT_SLACK_INSTALL = (
     "starts with xoxb-."
 )
 MODULES_SHARED = (
-    "Cogency shares the names of modules ({modules}) with other installed packages ({others}), so they overwrite each "
-    "other's files"
+    "Cogency and other installed packages ({others}) have modules with the same names ({modules}), so they overwrite "
+    "each other's files"
 )
 MODULES_APART = "Install Cogency in its own environment: run `uv tool install .` in a clone."
 INIT_NO_NUMBER = "{number} is not on the list. Enter a number from 1 to {most}."
@@ -454,7 +454,7 @@ INIT_KEEP = "{where} is already set up. Keep its settings (y or n)?"
 INIT_PASTED_OTHER = "That is not the right token. It must start with {begins}. Please copy it again."
 INIT_PASTED_NOTHING = "Nothing was pasted. Please copy the token again, or press Ctrl-C to cancel."
 INIT_STOPPED = "Canceled. Nothing was written. Run the same command to start again."
-INIT_STOPPED_LATER = "Canceled. The settings in {file} stay. To change them, run the same command again."
+INIT_STOPPED_LATER = "Canceled. The settings in {file} are kept. To change them, run the same command again."
 INIT_NOTHING_SET = (
     "Nothing was written, because the environment does not contain any setting from `cogency settings`, such as "
     "COGENCY_MODEL."
@@ -483,7 +483,7 @@ INIT_ACCESS = (
 )
 INIT_OPERATORS = "Your own user ID, to become an operator without rate limits and daily budgets (press Enter to skip)"
 INIT_EVERYBODY = "every member"
-INIT_COST = "Maximum cost for everyone together per day, in US dollars (0 for no limit)"
+INIT_COST = "Maximum total cost per day for all users, in US dollars (0 for no limit)"
 INIT_ANYWAY = "Keep this value anyway (y), or try again (n)?"
 INIT_SILENT = (
     "The service did not respond, so your entry was not tested. Try again (y), or continue without the test (n)?"
@@ -536,7 +536,7 @@ INIT_SERVICE = "\n7. Service: keep the bot running, even after this machine rest
 INIT_SERVICE_SETS = (
     "The service does not use this terminal's environment, which sets {names}. Write these settings to {file} (y or n)?"
 )
-INIT_SERVICE_FILE = "\nThis would be {file}:\n"
+INIT_SERVICE_FILE = "\nThe contents of {file} would be:\n"
 INIT_SERVICE_COMMANDS = "These commands would start it:\n"
 INIT_SERVICE_YES = "Write the file and run the commands (y or n)?"
 INIT_SERVICE_STARTS = "Starting…"
@@ -619,8 +619,8 @@ FREE_SHARDS = "If this lasts longer than 15 seconds, check the log of each proce
 
 
 FEEDBACK_SAYS = (
-    "Only feedback that people shared with the operators is exported, with its question and answer. "
-    "You can run this command while the bot is running."
+    "The command exports only feedback that people shared with the operators, with its question and answer. You can "
+    "run this command while the bot is running."
 )
 NO_CALLS = "No tools were called in that period."
 
@@ -629,14 +629,14 @@ NO_CALLS = "No tools were called in that period."
 OPERATOR_NAME_SAYS = "your name in the audit (default: your account name on this machine; the audit records both)"
 LEARN_SAYS = (
     "When files change, run the command again. It skips unchanged files and replaces the documents of changed files. "
-    "In folders, it ignores, for example, hidden and empty files, pictures, and links that lead out of the folder. You "
-    "can run this command while the bot is running."
+    "In folders, it ignores some files, such as hidden files, empty files, pictures, and links that point outside the "
+    "folder. You can run this command while the bot is running."
 )
 LEARN_PLACE_SAYS = (
     "a channel (name or ID), a whole workspace or server (as in slack:T0123 or discord:771983), or a person's ID, for "
     "their direct messages"
 )
-REMOVE_MISSING_SAYS = "also remove documents that this command added from these folders and whose files no longer exist"
+REMOVE_MISSING_SAYS = "also remove documents that this command added from these folders, if their files no longer exist"
 LEARNING_FILES = "Reading files"
 FILE_LEARNED = "learned {name} ({detail})"
 FILE_UPDATED = "updated {name} ({detail})"

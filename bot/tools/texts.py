@@ -28,11 +28,11 @@ ASKED_EACH_TIME = "asks you first, each time"
 TOOL_SUMMARIES = {
     "background": "Starts a long task in the background.",
     "call_tool": "Calls a tool that was looked up.",
-    "chart": "Draws a chart of numbers.",
+    "chart": "Draws a chart from numbers.",
     "python": "Runs Python code in a sandbox.",
-    "read_again": "Reads an attached file again, or the rest of it.",
+    "read_again": "Reads an attached file again, or reads the rest of the file.",
     "read_channel": "Reads a channel or a thread.",
-    "recall": "Searches past conversations, and the documents that can be used here.",
+    "recall": "Searches past conversations and the documents available here.",
     "remember": "Stores a fact when you ask for it.",
     "schedule": "Sets a reminder or a scheduled task.",
     "schedules": "Lists your reminders and scheduled tasks.",
@@ -130,7 +130,7 @@ POLICY_NOT_YOURS = (
 POLICY_USAGE = (
     "Write `/tools policy` to see the policy, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, or `/tools "
     "policy remove NUMBER`. For example:\n\n- `set github.* manager team ask`: if managers or admins ask in public "
-    "places, they must approve calls of GitHub tools\n- `set send * * no`: nobody can use `send` anywhere\n- `set "
+    "places, they must approve calls to GitHub tools\n- `set send * * no`: nobody can use `send` anywhere\n- `set "
     "wiki.search U0123 C0123 yes`: this person can use `wiki.search` in this channel without approval\n- `set deploy.* "
     "* * ask by two managers`: two managers other than the person who asks must approve each call. After `by`, write "
     "`manager`, `admin`, `channel-manager`, `role:ID`, a person, or `asker`\n- `remove 3`: removes row 3\n\nIf no row "
@@ -287,7 +287,7 @@ FORMS = {
     "date-time": "Enter a date and time like 2026-01-31T14:00:00+01:00.",
 }
 # Why what a server asks is not even shown.
-NO_FORM = "its form asks for something that is not supported"
+NO_FORM = "its form contains a field that is not supported"
 TOO_MANY_FIELDS = "its form has more than {most} fields"
 NOT_BY_FORM = "it asks for a secret in a form, which the specification forbids"
 BAD_ADDRESS = "its address is not safe to show"
@@ -419,7 +419,7 @@ MCP_NO_JSON = "{file} is not valid JSON: {error}."
 MCP_NO_SERVERS = '{file} must contain an object "mcpServers", as in docs/mcp.md.'
 MCP_TOO_MANY = "{file} lists {named} servers; the limit is {most}."
 MCP_SERVER = "{file}, server {name}: {problem}."
-MCP_CONNECTED = "{sentence}; connected{account} after {seconds:.1f} s; these tools are offered: {offered}"
+MCP_CONNECTED = "{sentence}; connected{account} after {seconds:.1f} s; it offers these tools: {offered}"
 SHARED_ACCOUNT = " with your account"
 CHECK_MCP_ENTRY = (
     "Check its entry in that file, and check that the server starts when you run it yourself. The bot starts without "

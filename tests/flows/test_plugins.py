@@ -119,7 +119,7 @@ def test_check_connects_to_what_is_in_use_and_starts_nothing_else_unasked(tmp_pa
         assert says.startswith(
             f"ok       Tools: office-raw runs `{root}/run`, as defined in plug-in office ({root}/mcp.json); "
         )
-        assert "these tools are offered: office-raw.echo (reads), " in says
+        assert "it offers these tools: office-raw.echo (reads), " in says
         assert "office-raw.die (irreversible)" in says
         assert "office-raw.hang (acts outward)" in says
     (root / "run").write_text("#!/bin/sh\necho no key >&2; exit 1\n")
@@ -135,7 +135,7 @@ def test_check_of_one_plugin_connects_to_it_if_it_is_in_use(tmp_path: Path) -> N
     assert cogency(tmp_path, "plugins", "add", "office").returncode == Exit.OK
     for path in ("office", "link"):
         ran = cogency(tmp_path, "plugins", "check", path)
-        assert "these tools are offered: office-raw.echo (reads), " in ran.stdout, ran.stdout
+        assert "it offers these tools: office-raw.echo (reads), " in ran.stdout, ran.stdout
     # Of two plug-ins with one name, only the first is used: those of the setting come before those of the list.
     ran = cogency(tmp_path, "plugins", "check", "office", COGENCY_PLUGINS=str(copied))
     assert "'raw' of office is not started, because the plug-in is not in use" in ran.stdout

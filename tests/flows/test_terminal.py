@@ -415,7 +415,7 @@ def test_migrate_goes_back_to_an_earlier_version_after_a_backup_and_says_what_is
     assert (mistyped.returncode, "r009" in mistyped.stderr) == (Exit.ARGUMENTS, True)
     refused = cogency(tmp_path, "migrate", "--back", "r0009")
     assert refused.returncode == Exit.FAILED
-    assert "version r0009 cannot store:\n" in refused.stdout
+    assert "version r0009 cannot store this data:\n" in refused.stdout
     assert "\n        1  audit entries about tool calls" in refused.stdout
     assert "add --yes" in refused.stdout
     done = cogency(tmp_path, "migrate", "--back", "r0009", "--backup", "before", "--yes")

@@ -29,7 +29,7 @@ MOST_LINES: Final = 20
 PROGRAMS: Final = {"uvx": [str(FAKES / "mcp_time.py")]}
 # What each command on the pages says.
 ANSWERS: Final = {
-    "cogency doctor": "these tools are offered: time.get_current_time (reads), time.convert_time (reads)",
+    "cogency doctor": "it offers these tools: time.get_current_time (reads), time.convert_time (reads)",
     "cogency ask 'use time.": '"timezone": "Europe/Berlin"',
     "cogency plugins add": "office: 1 skill",
     "cogency ask 'use skill": "> Three headings: Done, Next, Blocked.",

@@ -61,7 +61,7 @@ class DiscordSettings:
         description=(
             "Where the bot answers a mention in a Discord channel: thread (in a new thread), chain (in the channel; "
             "replies continue the conversation), or place (in the channel, which is one conversation). Managers can "
-            "choose for their server or channel with /settings."
+            "change this for their server or channel with /settings."
         ),
     )
     token: Secret | None = secret_setting(
@@ -76,7 +76,8 @@ class DiscordSettings:
         section=Section.PLATFORMS,
         description=(
             "Discord: comma-separated IDs of the servers that the bot serves. The bot also serves the servers in "
-            "COGENCY_ALLOW. Default: servers that belong to the owner of the bot's application or a member of its team."
+            "COGENCY_ALLOW. Default: servers that belong to the owner of the bot's application, or to a member of its "
+            "team."
         ),
         example="123456789012345678",
     )
@@ -154,8 +155,8 @@ class DiscordSettings:
         1,
         section=Section.PLATFORMS,
         description=(
-            "Discord: number of connections that share the servers, or auto for the number that Discord recommends. "
-            "One connection is enough for up to 2,500 servers."
+            "Discord: number of connections to spread the servers across, or auto for the number that Discord "
+            "recommends. One connection is enough for up to 2,500 servers."
         ),
     )
     """None: as many as Discord recommends."""
@@ -167,7 +168,7 @@ class DiscordSettings:
         description=(
             "Discord: react to each question with one emoji while the bot works on it, and with another when it has "
             "answered or failed: on or off. The bot needs the Add Reactions permission. If this is on, the link from "
-            "`cogency discord invite` requests it."
+            "`cogency discord invite` requests this permission."
         ),
     )
     api_base_url: str = setting(

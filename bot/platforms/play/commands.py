@@ -173,7 +173,7 @@ class PlayCaller:
 
 def _play_caller(call: CommandCall) -> PlayCaller:
     if not isinstance(call.caller, PlayCaller):
-        raise TypeError("a command of this page was used elsewhere")
+        raise TypeError("a command from this page was used elsewhere")
     return call.caller
 
 

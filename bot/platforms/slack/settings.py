@@ -172,8 +172,8 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: the client ID, from the app's Basic Information page. If this is set, other workspaces can install "
-            "the app from the bot's install page. The other settings that this needs are in docs/slack.md (Distribute "
-            "the app)."
+            "the app from the bot's install page. docs/slack.md (Distribute the app) lists the other settings that "
+            "this requires."
         ),
     )
     """"": no other workspace can install the app."""
@@ -248,8 +248,8 @@ class SlackSettings:
         default=True,
         section=Section.PLATFORMS,
         description=(
-            "Slack: whether readers can sort and filter the tables of a finished answer: on or off. With off, tables "
-            "are Markdown, which Slack shows as plain tables."
+            "Slack: whether readers can sort and filter the tables of a finished answer: on or off. If this is off, "
+            "tables are Markdown, which Slack shows as plain tables."
         ),
     )
     api_base_url: str = setting(

@@ -109,7 +109,7 @@ async def test_a_database_that_cannot_be_read_is_a_problem_with_the_remedy(tmp_p
 
 async def test_rehearsal_is_a_warning(tmp_path: Path) -> None:
     (found,) = await about("Model", read(tmp_path))
-    what = "no real model is configured, so the offline rehearsal model answers, which follows fixed rules"
+    what = "no real model is configured, so the bot uses the offline rehearsal model, which follows fixed rules"
     assert (found.level, found.what) == (Level.WARNING, what)
 
 

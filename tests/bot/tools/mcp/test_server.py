@@ -343,8 +343,8 @@ async def test_an_operator_is_told_how_long_a_connection_took_and_whose_account_
     theirs = replace(config(raw(), "theirs"), account=AccountKind.SHARED)
     async with connected(config(raw()), theirs, clock=clock) as servers:
         (plain,), (shared,) = [await server.examine() for server in servers]
-    assert "; connected after 0.0 s; these tools are offered: " in plain.what
-    assert "; connected with your account after 0.0 s; these tools are offered: " in shared.what
+    assert "; connected after 0.0 s; it offers these tools: " in plain.what
+    assert "; connected with your account after 0.0 s; it offers these tools: " in shared.what
 
 
 async def test_a_dead_server_delays_nobody_hermes_29726() -> None:
