@@ -101,7 +101,7 @@ FAILURES = {
         ),
     ),
     "job": ("A background job failed", "The bot retries it automatically. The log has the reason."),
-    "job given up": ("A background job was abandoned", "It failed too often. The log has the reason."),
+    "job given up": ("A background job was abandoned", "It failed too many times. The log has the reason."),
 }
 ROW_OF_FILE = "file"
 TOOL_EFFECTS = {"irreversible": "cannot be undone"}

@@ -396,7 +396,7 @@ ROLE_LACKS = (
 SERVER_NOT_SERVED = (
     "I am not set up for this server. Please ask my operator to add its ID, {guild}, to COGENCY_DISCORD_SERVERS."
 )
-DISCORD_WHO = "Discord did not report your membership, so I could not do that. Please try again in a moment."
+DISCORD_WHO = "Discord did not confirm your membership, so I could not do that. Please try again in a moment."
 DISCORD_WHERE = "Discord did not respond, so I could not do that. Please try again in a moment."
 TOO_LONG_HERE = (
     "This answer is longer than I can show here, and I cannot send you a direct message. Open a direct message with "
@@ -423,7 +423,7 @@ SLACK_LIMITED = "Slack is limiting {method}. The bot can call it again in {secon
 SLACK_REFUSED = "Slack refused {method}: {code}."
 SLACK_UNREACHABLE = "Slack could not be reached ({method}: {why})."
 SLACK_FAILED = "Slack returned an error ({method}: {why})."
-SLACK_WHO = "Slack did not report who you are, so I could not do that. Please try again in a moment. ({why})"
+SLACK_WHO = "Slack did not confirm who you are, so I could not do that. Please try again in a moment. ({why})"
 SLACK_GUESTS_UNKNOWN = "Slack has not recently reported which members are guests."
 SLACK_READERS_UNKNOWN = "Slack did not report in time who can read a channel."
 SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot can load."
@@ -641,7 +641,7 @@ SERVE_SERVER = (
     "COGENCY_DISCORD_OTHER_SERVERS=leave."
 )
 DO_NOT_RESTART = "Do not restart the bot repeatedly before then."
-SHARDS_RECOMMENDED = "Discord recommends {recommended} connections; COGENCY_DISCORD_SHARDS is {chosen}"
+SHARDS_RECOMMENDED = "Discord recommends {recommended} connections; COGENCY_DISCORD_SHARDS is set to {chosen}"
 SHARDS_UNNAMED = "COGENCY_DISCORD_SERVERS is not set. If you run several processes, each one knows only its own servers"
 NAME_SERVERS = (
     "If you run several processes, set COGENCY_DISCORD_SERVERS to the servers whose members can send the bot direct "
@@ -713,7 +713,7 @@ LOGIN_FAILED = (
 )
 DISCORD_UNREACHABLE = "Discord could not be reached at {address}. Check the network and DISCORD_API_BASE_URL."
 GATEWAY_UNREACHABLE = "Discord's gateway could not be reached at {address}. Check the network and DISCORD_GATEWAY_URL."
-DISCORD_ENDED = "Discord closed the connection without a reason."
+DISCORD_ENDED = "Discord closed the connection without giving a reason."
 TOO_MANY_SERVERS = "The bot is in too many servers for its number of connections. Set COGENCY_DISCORD_SHARDS=auto."
 GATEWAY_REFUSED = (
     "Discord's gateway at {address} does not accept this bot (code {code}). Look up the code in Discord's "
@@ -758,7 +758,7 @@ SLACK_SIGN_IN_DOUBTED = "Slack briefly refused the bot token, and now accepts it
 SLACK_SIGN_IN_CHECKED = (
     "%s: Slack refuses the bot token. The bot checks the token for a minute before treating it as revoked."
 )
-SLACK_APP_BROKE = "The app stopped because of a bug, which the log shows. Restart the bot and report the bug."
+SLACK_APP_BROKE = "The app stopped because of a bug. The log has the details. Restart the bot and report the bug."
 SLACK_LOGIN_REFUSED = "Slack does not accept {setting} ({code}). Copy it again from the app's page."
 
 

@@ -21,10 +21,10 @@ NO_TIME = (
     "`in 20 minutes`, `on December 3 at noon`, `every Monday at 8:00`, `every 2 weeks on Friday at 10:00`."
 )
 PARTLY_UNDERSTOOD = (
-    "I read “{understood}” as the time, but could not read “{left}”. Write the time differently. If those words belong "
-    "to the text, put a `|` between the time and the text."
+    "I understood “{understood}” as the time, but I did not understand “{left}”. Write the time differently. If those "
+    "words belong to the text, put a `|` between the time and the text."
 )
-NOT_UNDERSTOOD = "I could not read “{left}” as a time. Write it differently."
+NOT_UNDERSTOOD = "I did not understand “{left}” as a time. Write it differently."
 REST_IS_TEXT = "Use the remaining words as the text"
 FOLLOWING = "\nNext{zone}: {times}."
 NO_WORDS = "After the time, add what the reminder should say: `tomorrow at 9:00 to call Ann`."
@@ -49,7 +49,7 @@ CANCELLED = "Canceled: “{words}”"
 NOT_ANY_MORE = "This is no longer scheduled."
 WHICH_OF_THEM = "Which one do you mean?"
 NEVER_AGAIN = "This schedule has ended. To use it again, choose a new time."
-UNKNOWN = "Your list does not have a number {id}. To see the list, use `/schedules`."
+UNKNOWN = "Number {id} is not on your list. To see the list, use `/schedules`."
 NOTHING = (
     "You have no reminders or scheduled tasks. To create one, try `/schedules remind me tomorrow at 9:00 to call Ann`."
 )

@@ -118,7 +118,7 @@ KEYS_SET_SAYS = (
 )
 KEY_ASKS = "API key: "
 KEY_NEEDS_CHANNEL = (
-    "{of} is not a channel where people have asked the bot. Use a channel's ID from `cogency place find`."
+    "{of} is not a channel where people have used the bot. Use a channel's ID from `cogency place find`."
 )
 KEY_SET = "Set the key {end} for {vendor} in {of}."
 KEY_REMOVED = "Removed the key for {vendor} from {of}."

@@ -98,10 +98,10 @@ TOLD_STORED: Final = "Accepted"
 # For operators, in the log and on their page.
 
 ENDPOINT: Final = "webhook {name}"
-RATE_REACHED: Final = "there were more than {rate} in a minute (per_minute in hooks.toml)"
-TOO_MANY_WAIT: Final = "{most} events of this webhook are waiting to be posted"
+RATE_REACHED: Final = "more events arrived than per_minute in hooks.toml allows ({rate})"
+TOO_MANY_WAIT: Final = "{most} events from this webhook are waiting to be posted"
 EVENTS_DROPPED: Final = "%d webhook events were deleted, because they could not be posted for two days"
-EVENT_DELAYED: Final = "an event of the webhook %s is delayed: %s"
+EVENT_DELAYED: Final = "an event from the webhook %s is delayed: %s"
 UNEXPECTED: Final = "an unexpected error occurred"
 NOT_CONNECTED: Final = "its platform is not connected"
 SEVERAL_WORKSPACES: Final = (

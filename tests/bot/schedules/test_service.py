@@ -110,7 +110,7 @@ async def test_what_was_not_understood_is_asked_back_with_what_was_and_a_button_
     service = AnnsCommands()
     panel = await service.remind("every Monday at 9:00 just after lunch call Ben")
     assert panel.refused
-    assert panel.text.startswith("I read “every Monday … at 9:00” as the time, but could not read “after”.")
+    assert panel.text.startswith("I understood “every Monday … at 9:00” as the time, but I did not understand “after”.")
     assert await service.kept() == []
     (button,) = panel.actions
     await service.remind(button.words, pressed=True)
@@ -126,7 +126,7 @@ async def test_before_a_divider_nothing_is_dropped() -> None:
         "ask every Monday from the office | check the build",
     ):
         panel = await service.show(words)
-        assert "could not read" in panel.text, panel.text
+        assert "did not understand" in panel.text, panel.text
     assert await service.kept() == []
     panel = await service.show("ask every hour between 9 and 17 | check the build")
     assert "then every hour from 09:00 to 17:00, until" in panel.text
@@ -147,7 +147,7 @@ async def test_edit_changes_the_words_only_behind_a_divider() -> None:
     (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 10, tzinfo=UTC))
     panel = await service.show("edit 1 tomorrow at 11:00 call Eve")
-    assert "could not read “call Eve”" in panel.text
+    assert "did not understand “call Eve”" in panel.text
     (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 10, tzinfo=UTC))
     await service.show(panel.actions[0].words)

@@ -152,7 +152,7 @@ def test_before_the_first_connection_no_hours_are_told() -> None:
 
 def test_fewer_connections_than_discord_recommends_are_a_warning_unless_it_decides() -> None:
     more = replace(WELL, gateway={**GATEWAY, "shards": 3})
-    assert wrong(more) == [(Level.WARNING, "Discord recommends 3 connections; COGENCY_DISCORD_SHARDS is 1")]
+    assert wrong(more) == [(Level.WARNING, "Discord recommends 3 connections; COGENCY_DISCORD_SHARDS is set to 1")]
     for chosen in (None, 3):
         assert wrong(replace(more, settings=replace(SETTINGS, chosen=DiscordSettings(shards=chosen)))) == []
 
