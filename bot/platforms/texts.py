@@ -194,7 +194,7 @@ TRY_AGAIN = "Try again"
 TERMINAL_COMMANDS = {
     "/deep TEXT": "Ask, and let the model think longer",
     "/fast TEXT": "Ask for a short answer",
-    "/file PATH TEXT": "Ask about a file: a document, a table, a picture, code",
+    "/file PATH TEXT": "Ask about a file, such as a document, a table, a picture, or code",
     "/threads": "List your threads",
     "/threads N": "Go back to thread N on that list",
     "/quit": "Leave (exit, quit, and Ctrl-D work too). Ctrl-C stops an answer",
@@ -604,7 +604,7 @@ REFRESH_LOST = (
 
 PLAY_PORT_TAKEN = "Port {port} is already in use. Stop the program that uses it, or choose another port with --port."
 PLAY_NO_FILE = "{file} cannot store messages. Choose another file with --keep."
-CLOCK_REFUSED = ", so every request from Slack is refused"
+CLOCK_REFUSED = ", so the bot refuses every request from Slack"
 REACH_UNDER = (
     "up to {users:,} users can see the bot{part}. With {limit:,} or more users, Discord reviews the message content "
     "intent"
@@ -701,7 +701,7 @@ DISCORD_REFUSES_LOGIN = "Discord does not accept the token"
 DISCORD_AWAY = "Discord cannot be reached"
 DISCORD_SILENT = "Discord does not respond at {address}. Check the network and DISCORD_API_BASE_URL."
 WITHOUT_CONTENT = (
-    "Discord: the Message Content Intent is off, so in threads the bot only sees messages that mention it. Turn on the "
+    "Discord: the Message Content Intent is off, so in threads the bot sees only messages that mention it. Turn on the "
     "intent on the Bot page in the developer portal, and restart the bot."
 )
 INTENTS_REFUSED = (

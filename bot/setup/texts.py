@@ -55,7 +55,7 @@ BACK_REFUSED = (
     "Nothing was changed. To go back without this data, add --yes. The command first makes a full backup. To get the "
     "data back later, install this release again and run `cogency restore` with that backup."
 )
-BACK_ALONE = "--backup and --yes only work with --back VERSION. Add --back, or remove the other options."
+BACK_ALONE = "--backup and --yes work only with --back VERSION. Add --back, or remove the other options."
 BACK_LOST = "Removed:\n{lost}"
 BACK_DONE = (
     "{where}: went back from version {before} to {to}. Start the earlier release now, because this release would "
@@ -104,11 +104,12 @@ TOKEN_PLACE_MISSING = "A service needs a place: add --place, with a channel's na
 TOKEN_PLACE_OF_PERSON = "--place is only for services. A person's token does not need a place."
 TOKEN_PLACE_PRIVATE = "{of} is a direct message. Use --as with that person's ID instead."
 TOKEN_PERSON_MADE = (
-    "Created the token {name} for {of} ({scopes}), which {ends}. It is not shown again. Use it as a program's API key."
+    "Created the token {name} for {of} ({scopes}), which {ends}. It will not be shown again. Use it as a program's API "
+    "key."
 )
 TOKEN_SERVICE_MADE = (
     "Created the token {name} for a service in {of} ({scopes}), which {ends}. Programs with this token read that "
-    "place's documents. It is not shown again. Use it as a program's API key."
+    "place's documents. It will not be shown again. Use it as a program's API key."
 )
 TOKEN_REVOKED = "Revoked token {id} ({name})."
 KEYS_SET_SAYS = (
@@ -328,7 +329,7 @@ FIX_NOT_MIGRATED = "the database was not upgraded to the newest version"
 DISK_FREE = "{free} free in {folder}{takes}"
 DISK_TAKEN = "; the database uses {taken}"
 DISK_ROOM = (
-    "Free up disk space until {needed} is available, which is enough for growth and for the copy that a backup or an "
+    "Free up disk space until {needed} is available. That is enough for growth and for the copy that a backup or an "
     "upgrade makes."
 )
 DISK_FILES = "only {files:,} more files can be created in {folder}"
@@ -481,7 +482,7 @@ INIT_ACCESS = (
     'enter IDs, such as channel:C0123,person:U0123 (in Slack, choose "Copy member ID" in a profile; on Discord, turn '
     'on Developer Mode and choose "Copy User ID" or "Copy Channel ID")'
 )
-INIT_OPERATORS = "Your own user ID, to become an operator without rate limits and daily budgets (press Enter to skip)"
+INIT_OPERATORS = "Your own user ID, to become an operator without rate limits or daily budgets (press Enter to skip)"
 INIT_EVERYBODY = "every member"
 INIT_COST = "Maximum total cost per day for all users, in US dollars (0 for no limit)"
 INIT_ANYWAY = "Keep this value anyway (y), or try again (n)?"

@@ -169,7 +169,7 @@ async def test_the_doctor_says_what_is_missing_on_discord(tmp_path: Path) -> Non
         own = {"DISCORD_TOKEN": TOKEN, "DISCORD_API_BASE_URL": discord.api_base_url}
         code, said, complained = await cogency(tmp_path, "doctor", **own)
         assert (code, complained) == (Exit.OK, "")
-        assert "warning  Discord: the message content intent is off: in threads, the bot only sees" in said
+        assert "warning  Discord: the message content intent is off: in threads, the bot sees only" in said
         assert "ok       Discord: in “harbour”, the bot has all the permissions that it needs.\n" in said
         assert "ok       Discord: up to 12 users can see the bot. With 10,000 or more users, Discord reviews" in said
         assert "ok       Discord: this machine's clock agrees with Discord's.\n" in said

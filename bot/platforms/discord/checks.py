@@ -96,7 +96,7 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
 
 
 def _content(flags: int, settings: DiscordOptions) -> Finding:
-    consequence = "in threads, the bot only sees messages that mention it"
+    consequence = "in threads, the bot sees only messages that mention it"
     if not settings.chosen.message_content:
         return note(f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {consequence}")
     if flags & _CONTENT:

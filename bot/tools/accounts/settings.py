@@ -38,7 +38,7 @@ class AccountSettings:
         section=Section.TOOLS,
         description=(
             "The public address of the pages where people sign in to MCP servers. If this is not set, people sign in "
-            "and then paste the last address from their browser."
+            "and then paste the last address that their browser shows."
         ),
         example="https://bot.example.com",
     )

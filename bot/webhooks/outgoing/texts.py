@@ -39,7 +39,7 @@ NO_LIST = 'the value of {key} must be a list of quoted strings, as in {key} = ["
 
 TOO_LATE = "no answer within {seconds:g} seconds"
 NO_HTTP = "the connection broke, or the answer was not valid HTTP"
-PLAIN_HTTP = "http:// is only allowed for hosts in COGENCY_NETWORKS_ALLOWED; use https://"
+PLAIN_HTTP = "http:// is allowed only for hosts in COGENCY_NETWORKS_ALLOWED; use https://"
 STATUS = "the receiver answered with status {status}"
 REDIRECT = "the receiver answered with a redirect ({status}), which the bot does not follow; correct the URL"
 GONE = "the receiver answered with 410 Gone, which disables the webhook"

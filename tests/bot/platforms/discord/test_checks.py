@@ -48,7 +48,7 @@ def test_nothing_is_wrong_with_an_application_that_is_set_up() -> None:
 @pytest.mark.parametrize(
     ("change", "level", "says"),
     [
-        ({"flags": 0}, Level.WARNING, "only sees messages that mention it"),
+        ({"flags": 0}, Level.WARNING, "sees only messages that mention it"),
         ({"interactions_endpoint_url": "https://bot.example"}, Level.PROBLEM, "go to a URL"),
         ({"bot_require_code_grant": True}, Level.PROBLEM, "cannot be added to a server with an install link"),
         ({"bot_public": True}, Level.WARNING, "anyone can add the bot"),

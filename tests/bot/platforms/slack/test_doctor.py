@@ -175,7 +175,7 @@ async def test_over_http_no_socket_is_asked_for_and_the_request_urls_are_compare
             [
                 (
                     "problem: this machine's clock differs from Slack's by 400 seconds, "
-                    "so every request from Slack is refused"
+                    "so the bot refuses every request from Slack"
                 )
             ],
         ),
