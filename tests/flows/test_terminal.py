@@ -426,7 +426,7 @@ def test_migrate_goes_back_to_an_earlier_version_after_a_backup_and_says_what_is
     assert f"back from version {HEAD} to r0009. Start the earlier release now" in done.stdout
     assert "r0009" in cogency(tmp_path, "migrate").stdout
     stray = cogency(tmp_path, "migrate", "--yes")
-    assert (stray.returncode, "only work with --back VERSION" in stray.stderr) == (Exit.ARGUMENTS, True)
+    assert (stray.returncode, "work only with --back VERSION" in stray.stderr) == (Exit.ARGUMENTS, True)
 
 
 def test_usage_shows_the_operator_what_was_spent_also_while_the_bot_runs(tmp_path: Path) -> None:
@@ -584,7 +584,7 @@ def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     described = " ".join(cogency(tmp_path, "--help").stdout.split())
     assert "check-model" in described
     assert (
-        "if that file does not exist or sets none of Cogency's settings, .env in your configuration folder" in described
+        "If that .env does not exist or sets none of Cogency's settings, .env in your configuration folder" in described
     )
     assert "--config FILE" in described
     assert "Chat in the terminal, or through pipes. Type /help" in cogency(tmp_path, "chat", "--help").stdout

@@ -376,8 +376,8 @@ async def test_who_can_ask_and_what_it_costs_is_asked_and_wrong_ids_are_asked_ag
     async with FakeSlack(FastClock()) as slack, ModelServer(compatible) as server:
         person = Person(
             ("Enter a number", "5"), ("Address of", server.url), *ON_SLACK[1:], ("5. Access", "#general"),
-            ("5. Access", "channel:C0123"), ("Your own user ID", "U0123"), ("Maximum cost", "a lot"),
-            ("Maximum cost", "5"), ("Start the bot now", "n"),
+            ("5. Access", "channel:C0123"), ("Your own user ID", "U0123"), ("Maximum total cost", "a lot"),
+            ("Maximum total cost", "5"), ("Start the bot now", "n"),
         )  # fmt: skip
         await set_up(person, dotenv, everywhere(slack))
         assert not person.answers

@@ -125,7 +125,7 @@ async def test_a_server_that_names_another_issuer_than_the_operator_gets_no_sign
     taken_over.answers[f"{evil}/.well-known/oauth-authorization-server"] = lambda _: httpx2.Response(
         200, json=METADATA | {"issuer": evil, "token_endpoint": f"{evil}/token"}
     )
-    with pytest.raises(OAuthFailed, match="does not come from the service"):
+    with pytest.raises(OAuthFailed, match="did not come from the service"):
         await taken_over.grant(registered)
     assert not any(request.url.host == "evil.example" for request in taken_over.asked)
 
@@ -165,8 +165,8 @@ async def test_the_bot_is_what_its_operator_registered_else_its_document_else_wh
 @pytest.mark.parametrize(
     ("metadata", "why"),
     [
-        ({"issuer": "https://evil.example"}, "does not come from"),
-        ({"issuer": f"{ISSUER}/other"}, "does not come from"),
+        ({"issuer": "https://evil.example"}, "did not come from"),
+        ({"issuer": f"{ISSUER}/other"}, "did not come from"),
         ({"code_challenge_methods_supported": None}, "PKCE"),
         ({"code_challenge_methods_supported": ["plain"]}, "PKCE"),
         ({"token_endpoint": "http://login.example/token"}, "not safe"),
