@@ -112,7 +112,7 @@ async def _revoke(tokens: PersonTokens, call: CommandCall, name: str) -> Panel:
 
 COMMAND = Command(
     name="tokens",
-    summary="List, create, or revoke tokens that let programs, such as your editor, ask me as you",
+    summary="List, create, or revoke tokens that let programs ask me as you",
     run=show,
     arguments=(Argument("words", "create NAME, or revoke NAME"),),
     bare=False,
