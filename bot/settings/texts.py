@@ -60,8 +60,7 @@ EXAMPLE_HEAD = (
     "# the file: chmod 600 .env\n"
     "# To read a secret (an API key, a token, or the database's address) from a file, such as one that "
     "Docker, Kubernetes,\n"
-    "# or systemd provides, add _FILE to the setting's name: OPENAI_API_KEY_FILE=/run/secrets/openai. To keep\n"
-    "# a secret in the system keychain, install the `keychain` extra, run `keyring set cogency "
-    "OPENAI_API_KEY`, and set\n"
-    "# OPENAI_API_KEY=keyring.\n"
+    "# or systemd provides, add _FILE to the setting's name: OPENAI_API_KEY_FILE=/run/secrets/openai.\n"
+    "# To keep a secret in the system keychain, install the `keychain` extra, run `keyring set cogency\n"
+    "# OPENAI_API_KEY`, and set OPENAI_API_KEY=keyring.\n"
 )
