@@ -282,7 +282,7 @@ async def test_what_one_workspace_chose_for_a_shared_channel_is_nothing_to_the_b
             return any(word in ephemeral.text for ephemeral in world.one.ephemerals)
 
         world.two.channels[place].members.add(boss)
-        for words, shown in (("instructions Speak of herons.", "herons"), ("who person:slack:T0TWO:U0B", "U0B>")):
+        for words, shown in (("instructions Speak of herons.", "herons"), ("who person:slack:T0TWO:U0B", "@U0B")):
             await world.slack.command(boss, place, "/channel", words, who=world.two.who)
             await world.until(partial(is_shown, shown))
         await world.slack.say("U0ANNFAKE", place, mention(ONE, "and my canoe?"))

@@ -146,7 +146,7 @@ async def test_an_application_signs_in_through_the_proxy_of_a_company(
             "Authentication failed: AADSTS7000222: The provided client secret keys for app 'x' are expired.",
             (
                 "Microsoft Entra ID refused the sign-in (AADSTS7000222): the client secret has expired. Create a new "
-                "one, and set AZURE_CLIENT_SECRET."
+                "one, and set AZURE_CLIENT_SECRET to it."
             ),
         ),
         (

@@ -326,7 +326,7 @@ async def test_a_deployment_of_azure_is_asked_for_and_tried(tmp_path: Path) -> N
     }
     assert "6  Azure OpenAI  (OpenAI's and other models in your Azure subscription)" in person.heard
     assert "AZURE_OPENAI_ENDPOINT must be a complete address" in person.heard
-    assert "Azure OpenAI refused the API key (401). Check AZURE_OPENAI_API_KEY, and that" in person.heard
+    assert "Azure OpenAI refused the API key (401). Check AZURE_OPENAI_API_KEY, and make sure" in person.heard
     assert "azure:prod answered" in person.heard
 
 
