@@ -98,10 +98,15 @@ def _skip_numbers(connection: sa.Connection, lost: int) -> None:
 
 
 def _delete_unfinished(
-    connection: sa.Connection, begun: Sequence[BegunTurn], erased_ids: ErasedIds, now: datetime
+    connection: sa.Connection,
+    begun: Sequence[BegunTurn],
+    abandoned: Sequence[BegunTurn],
+    erased_ids: ErasedIds,
+    now: datetime,
 ) -> list[BegunTurn]:
-    lost = {one.event for one in gone(connection, begun, erased_ids)}
-    return lost_turns.delete_pages(connection, begun, lost, now)
+    lost = {one.event for one in gone(connection, [*begun, *abandoned], erased_ids)}
+    unfinished = lost_turns.delete_pages(connection, begun, lost, now)
+    return [*unfinished, *lost_turns.delete_pages(connection, abandoned, lost, now, abandoned=True)]
 
 
 class SqlRecentWrites(SqlStore):
@@ -174,8 +179,11 @@ class SqlRecentWrites(SqlStore):
     async def delete_unfinished(self, now: datetime) -> int:
         if (memory := self.memory) is None:
             return 0
-        begun = [*memory.begun.values()]
-        deleted = await self.database.write(_delete_unfinished, begun, self._erased_ids, now)
+        begun, abandoned = [*memory.begun.values()], [*memory.abandoned]
+        deleted = await self.database.write(_delete_unfinished, begun, abandoned, self._erased_ids, now)
+        for one in abandoned:
+            if one in memory.abandoned:
+                memory.abandoned.remove(one)
         for one in deleted:
             if memory.begun.get(one.event) is one:
                 del memory.begun[one.event]

@@ -120,15 +120,22 @@ def _end(connection: sa.Connection, number: int, begun: BegunTurn, now: datetime
 
 
 def delete_pages(
-    connection: sa.Connection, begun: Sequence[BegunTurn], gone: Iterable[Event], now: datetime
+    connection: sa.Connection,
+    begun: Sequence[BegunTurn],
+    gone: Iterable[Event],
+    now: datetime,
+    *,
+    abandoned: bool = False,
 ) -> list[BegunTurn]:
-    """Have pages deleted of those turns that are `gone`, or that others continue without them; return these turns."""
+    """Have pages deleted of those turns that are `gone`, or that others continue without them; return these turns.
+    `abandoned`: this process has begun them anew.
+    """
     rows, gone, unfinished = rows_of(connection, begun), {*gone}, list[BegunTurn]()
     for one in begun:
         row = rows.get(one.event)
         if one.shown or not one.pages or (row is None and one.event not in gone):
             continue
-        if row is not None and (row.owner, row.epoch) == (one.owner, one.epoch):
+        if not abandoned and row is not None and (row.owner, row.epoch) == (one.owner, one.epoch):
             continue  # it runs in this process
         known = () if row is None else (*read_pages(row.reply_ref or "[]"), *read_pages(row.pages))
         surplus = [shown for shown in one.pages if shown not in known]

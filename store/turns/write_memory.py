@@ -87,6 +87,10 @@ class WriteMemory:
     forgettings: deque[StoredForgetting] = field(default_factory=lambda: deque[StoredForgetting](maxlen=FORGETTINGS))
     begun: dict[Event, BegunTurn] = field(default_factory=dict[Event, BegunTurn])
     """The turns that it has claimed, by their messages; the latest last."""
+    abandoned: deque[BegunTurn] = field(default_factory=lambda: deque[BegunTurn](maxlen=MESSAGES))
+    """Claims of turns that a failover lost, and that began anew before their pages were deleted: nobody continues
+    these pages.
+    """
     asks_for_settled: bool = False
     """Whether turns are claimed only while the timeline is settled: someone has to settle it."""
     _unseen: int = 0
@@ -111,6 +115,9 @@ class WriteMemory:
 
     def note_claim(self, claim: Claim, now: datetime) -> None:
         pages = tuple(read_pages(claim.reply_ref or "[]"))
+        before = self.begun.get((claim.incoming.source, claim.incoming.event_id))
+        if before is not None and before.pages and not before.shown and claim.epoch <= before.epoch:
+            self.abandoned.append(before)
         self._note_begun(BegunTurn(*_ids(claim.incoming), now, claim.owner, claim.epoch, pages))
 
     def note_pages(self, claim: Claim, pages: Sequence[str]) -> None:
