@@ -497,8 +497,8 @@ REPLICA_OTHER = (
 )
 REPLICA_LEVEL = "{where}, the replica, is up to date, so searches of past threads use it"
 REPLICA_OF_A_FILE = (
-    "COGENCY_DATABASE_REPLICA_URL needs a PostgreSQL database in COGENCY_DATABASE_URL. Set that address, or remove "
-    "COGENCY_DATABASE_REPLICA_URL."
+    "COGENCY_DATABASE_REPLICA_URL works only with PostgreSQL. Set COGENCY_DATABASE_URL to the address of the primary, "
+    "or remove COGENCY_DATABASE_REPLICA_URL."
 )
 POOLER_BY_STATEMENT = (
     "The pooler of {where} is in statement mode, which does not allow transactions. Set its pool_mode to transaction."

@@ -9,7 +9,10 @@ CODE = (
     "account that enters it could read what you told me in direct messages."
 )
 ENTERED_BUTTON = "I entered the code"
-NOT_ENTERED = "Nobody has entered your code yet. Enter it in your other account, confirm it there, and try again."
+NOT_ENTERED = (
+    "Your other account has not confirmed the code yet. Enter the code there, press *This is my account*, and try "
+    "again."
+)
 WRONG_CODE = (
     "This code is not valid. A code works once, for {minutes} minutes, and only in another account. To get a new one, "
     "use `/connect` in the account that you want to connect."

@@ -142,8 +142,8 @@ def _in_words(one: WordsCheck, seen: Observation) -> str:
         case Cites(source):
             return _citation(source, seen)
         case Refuses(expected):
-            declines = is_refusal(seen.answer)
-            return "" if declines == expected else texts.DECLINED if declines else texts.DID_NOT_DECLINE
+            refuses = is_refusal(seen.answer)
+            return "" if refuses == expected else texts.IS_REFUSAL if refuses else texts.NO_REFUSAL
         case RevealsNot(text):
             where = next((shown.where for shown in seen.shown if plain(text) in plain(shown.text)), None)
             return "" if where is None else texts.REVEALED.format(text=quoted(text), where=where)

@@ -93,7 +93,7 @@ DELETE_TEXT = "It disappears for everyone, and I forget what it said."
 
 # Windows for a question
 
-DEPTH_ADAPT = "Automatic: as long as the question needs"
+DEPTH_ADAPT = "Automatic: decide how long to think"
 DEPTH_DEEP = "Deep: think longer"
 DEPTH_FAST = "Fast: answer briefly"
 ASK_ABOUT_MESSAGE = "Ask about this message"

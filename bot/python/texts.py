@@ -1,8 +1,7 @@
 """What the tool `python` says: to the model that called it, and through it to people."""
 
 WARMING_UP = (
-    "Python is still starting. The first start on a machine takes a few minutes. Everything else works. Ask again in a "
-    "moment"
+    "Python is still starting. The first start on a machine takes a few minutes. Everything else works. Ask again later"
 )
 CANNOT_COMPILE = (
     "Python cannot run on this machine, because its sandbox did not start. The operator can find the reason with "

@@ -279,7 +279,7 @@ NO_PLUGINS = "No plug-ins are in use. `cogency plugins add PATH` adds one."
 PLUGINS_ADD_SAYS = "The command checks the plug-in first. The bot uses it from this folder after the next restart."
 PLUGINS_CHECK_SAYS = (
     "The command connects to the servers of plug-ins that are in use. It starts the servers of other plug-ins only "
-    "if you add --connect. The exit code is 1 if something cannot be used."
+    "if you add --connect. The exit code is 1 if any part of a plug-in cannot be used."
 )
 CONNECT_SAYS = "start the plug-in's servers (this runs their commands) and list their tools"
 NOT_CONNECTED = "not started, because the plug-in is not in use; --connect starts it"

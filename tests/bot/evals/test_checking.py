@@ -67,7 +67,7 @@ PRICED = ModelCall("openai:gpt-6-luna", Usage(input_uncached=1_000, output=1_000
         (RunsNot("send"), ""),
         (RunsNot(""), "get_weather ran"),
         (Refuses(expected=False), ""),
-        (Refuses(expected=True), "the answer does not decline"),
+        (Refuses(expected=True), "the answer is not a refusal"),
         (CostsAtMost(Money(2_000_000)), ""),
         (CostsAtMost(Money(1_000_000)), "the answer cost $0.0020, more than $0.0010"),
         (WithinSeconds(3.5), ""),
