@@ -35,7 +35,7 @@ _SAYS: Final = {
     "100/2x16/2": "With a second process, or with `COGENCY_MAX_RUNNING=32`, nobody waits. **Add slots first.**",
     "1000/2x16/2": "All slots are in use, so the queue grows.",
     "1000/8x48/2": "Add slots first, then move PostgreSQL to its own machine. At about this size, add **a pooler**.",
-    "100000/8x48/16": "With 16 cores, there are not enough slots, processors or connections.",
+    "100000/8x48/16": "With 16 cores, there are not enough slots, processors, or connections.",
     "100000/500x64/16": "With 16 cores, more slots do not help, because the database needs many of the cores.",
     "100000/500x64/192": "With 192 cores, slots and processors would be enough, but see the limits below.",
 }
