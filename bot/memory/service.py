@@ -411,7 +411,8 @@ class MemoryService:
     async def _pause(self, viewer: Asker, request: view.PauseLearning) -> MemoryAnswer:
         channel = viewer.channel if request.here else None
         if request.for_everybody and not (viewer.manages and viewer.channel):
-            return MemoryAnswer(memory_texts.NOT_THE_MANAGER, refused=True)
+            refusal = memory_texts.PAUSE_NOT_THE_MANAGER if request.on else memory_texts.RESUME_NOT_THE_MANAGER
+            return MemoryAnswer(refusal, refused=True)
         if request.for_everybody:
             await self.pauses.set_for_all(person_source(viewer.person.id), viewer.channel, on=request.on)
         else:

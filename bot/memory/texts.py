@@ -172,9 +172,11 @@ MEMORY_FULL = (
 )
 LEARNING = "I was learning something at that moment, so nothing changed. Try again."
 EXPORTED = "This is what I know about you."
-NOT_THE_MANAGER = (
-    "Only channel managers and operators can decide that for everyone. For yourself, use `/memory pause here`."
+PAUSE_NOT_THE_MANAGER = (
+    "Only channel managers and operators can pause learning in a channel for everyone. To pause it for yourself, use "
+    "`/memory pause here`."
 )
+RESUME_NOT_THE_MANAGER = "Only channel managers and operators can resume learning in a channel for everyone."
 
 
 def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:

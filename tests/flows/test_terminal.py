@@ -303,7 +303,7 @@ NO_POLICY = memory_texts.NO_POLICY_NUMBER.format(number=99)
         ("/memory correct 1 my key is AKIAIOSFODNN7EXAMPLE", memory_texts.NO_SECRETS),
         pytest.param("/memory everywhere 99", NO_ENTRY, marks=thorough),
         ("/memory undo", memory_texts.NOT_BACK),
-        ("/memory pause here for everybody", memory_texts.NOT_THE_MANAGER),
+        ("/memory pause here for everybody", memory_texts.PAUSE_NOT_THE_MANAGER),
         ("/memory nonsense", memory_texts.MEMORY_USAGE),
         ("/forget about it", "a word of at least"),
         ("/forget nonsense", "I did not understand"),

@@ -346,14 +346,16 @@ async def test_an_entry_is_shown_whole_with_the_page_on_which_it_stands(office: 
 
 async def test_where_there_is_no_channel_nobody_pauses_anything_for_everybody(office: Office) -> None:
     nowhere = Asker(Person("ann", "Ann"), DM, "", manages=True)
-    assert (await office.service.answer(nowhere, "pause here for everybody")).text == memory_texts.NOT_THE_MANAGER
+    assert (await office.service.answer(nowhere, "pause here for everybody")).text == memory_texts.PAUSE_NOT_THE_MANAGER
 
 
 async def test_only_who_manages_a_channel_pauses_it_for_everybody(office: Office) -> None:
-    assert (await office.ask("pause here for everybody")).text == memory_texts.NOT_THE_MANAGER
+    assert (await office.ask("pause here for everybody")).text == memory_texts.PAUSE_NOT_THE_MANAGER
     assert office.store.chosen == {}
     answer = await office.ask("pause here for everybody", manages=True)
     assert answer.text.startswith("I stopped learning from what anyone says in this channel.")
+    assert office.store.chosen == {"channel:C1": {"learning": "paused"}}
+    assert (await office.ask("resume here for everybody")).text == memory_texts.RESUME_NOT_THE_MANAGER
     assert office.store.chosen == {"channel:C1": {"learning": "paused"}}
 
 

@@ -261,7 +261,7 @@ async def test_admins_manage_a_channel_and_members_do_not(slack: FakeSlack) -> N
     host = recording_host()
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/memory", "pause here for everybody"))
-        assert (await shown(slack)).text.startswith("Only channel managers and operators can decide that for everyone.")
+        assert (await shown(slack)).text.startswith("Only channel managers and operators can pause learning")
         assert f"channel:{GENERAL}" not in host.store.chosen
         await slack.acked(await slack.command(boss, GENERAL, "/memory", "pause here for everybody"))
         await slack.until(lambda: len(slack.state.ephemerals) == 2)
