@@ -51,7 +51,7 @@ FAILURES = {
         "A model's answer was cut off",
         "The person can press Continue. If this happens often, look for a proxy that closes long connections.",
     ),
-    "model": ("A model could not be called", "The log has the reason. Run cogency doctor to test the model."),
+    "model": ("A model could not be called", "The log shows the reason. Run cogency doctor to test the model."),
     "refused": (
         "A question was not answered",
         (
@@ -100,8 +100,8 @@ FAILURES = {
             "server."
         ),
     ),
-    "job": ("A background job failed", "The bot retries it automatically. The log has the reason."),
-    "job given up": ("A background job was abandoned", "It failed too many times. The log has the reason."),
+    "job": ("A background job failed", "The bot retries it automatically. The log shows the reason."),
+    "job given up": ("A background job was abandoned", "It failed too many times. The log shows the reason."),
 }
 ROW_OF_FILE = "file"
 TOOL_EFFECTS = {"irreversible": "cannot be undone"}
@@ -145,7 +145,7 @@ PAGE_NO_FORM = "This form does not exist."
 PAGE_NOT_THERE = ("Page not found", "The navigation lists all pages.")
 PAGE_STORE_AWAY = (
     "The database does not respond",
-    "This page needs the database. The log has the reason, and cogency doctor checks the database.",
+    "This page needs the database. The log shows the reason, and cogency doctor checks the database.",
 )
 PAGE_LINK_OVER = (
     "This link no longer works",

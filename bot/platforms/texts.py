@@ -455,7 +455,7 @@ NEW_THREAD = "Started a new thread."
 
 PLAY_WORKSPACE = "Try-out"
 PLAY_UNREADABLE = "The page sent an invalid request. Please reload it."
-PLAY_FAILED = "That did not work. The log of `cogency play` has the reason. Please try again."
+PLAY_FAILED = "That did not work. Please try again. For the reason, see the log of `cogency play`."
 PLAY_TOO_LONG = "Your text has {chars:,} characters. The limit is {limit:,}."
 PLAY_TOO_MANY_FILES = "You can attach up to {limit} files to a message."
 PLAY_FILES_TOO_LARGE = "The files in a message can be up to {limit} MB in total."

@@ -77,7 +77,7 @@ async def test_a_folder_is_learned_for_a_channel_while_the_bot_answers_there(tmp
     assert (unknown.returncode, "mention it there first" in unknown.stderr) == (Exit.FAILED, True)
     assert learned.returncode == Exit.FAILED  # a script sees that a file was refused
     assert "learned handbook/boats.md (1 passage)\nrefused handbook/broken.pdf: " in learned.stderr
-    assert f"Documents of {place['id']}: 1 learned, 1 refused. Full members can ask" in learned.stdout
+    assert f"Documents for {place['id']}: 1 learned, 1 refused. Full members can ask" in learned.stdout
     assert (again.returncode, again.stderr) == (Exit.OK, "learned boats.md (1 passage)\n")
     assert named.stdout.startswith(f"{place['id']}  #general, team  ")
     documents = [(document["name"], document["text"]) for document in json.loads(exported.stdout)["documents"]]
