@@ -417,11 +417,7 @@ def _open_model(
     environ: Mapping[str, str] = os.environ  # noqa: TID251 -- the calling program's environment, where it gives no argument
     if endpoint.needs:
         return _open_in_cloud(endpoint, name, api_key, base_url, environ, clock)
-    if address := base_url or environ.get(endpoint.url_setting):
-        # Checked before the client is made: its own error would name neither the setting nor the form.
-        if not address.startswith(("http://", "https://", "ws://", "wss://")):
-            name_of_address = "base_url" if base_url else endpoint.url_setting
-            raise SettingsError(texts.NO_ADDRESS.format(name=name_of_address, what=_format_value(address)))
+    if address := _address(endpoint, base_url, environ, "http://", "https://", "ws://", "wss://"):
         endpoint = endpoint.at(address)
     key = api_key or environ.get(endpoint.key_setting) or None
     if endpoint.key_required and key is None:
@@ -429,16 +425,23 @@ def _open_model(
     return _opened(endpoint, name, _keys_of(endpoint, key, api_key), None, clock)
 
 
+def _address(endpoint: Endpoint, base_url: str | None, environ: Mapping[str, str], *schemes: str) -> str:
+    """Return the address of the model's server; "" for the usual one. Raises SettingsError for another scheme: the
+    client's own error would name neither the setting nor the form.
+    """
+    address = base_url or environ.get(endpoint.url_setting, "")
+    if address and not address.startswith(schemes):
+        name = "base_url" if base_url else endpoint.url_setting
+        raise SettingsError(texts.NO_ADDRESS.format(name=name, what=_format_value(address)))
+    return address
+
+
 def _open_in_cloud(
     endpoint: Endpoint, name: str, api_key: str | None, base_url: str | None, environ: Mapping[str, str], clock: Clock
 ) -> tuple[Provider, Callable[[], Awaitable[None]]]:
     """Open a model of a cloud, by its keys, or else by this machine's identity."""
     values = dict(environ)
-    address = base_url or environ.get(endpoint.url_setting, "")
-    if address and not address.startswith(("http://", "https://")):
-        name_of_address = "base_url" if base_url else endpoint.url_setting
-        raise SettingsError(texts.NO_ADDRESS.format(name=name_of_address, what=_format_value(address)))
-    values[endpoint.url_setting] = address
+    values[endpoint.url_setting] = address = _address(endpoint, base_url, environ, "http://", "https://")
     region = region_of_arn(name) or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or ""
     values["AWS_REGION"] = region if is_aws_region(region) else ""
     key = api_key or environ.get(endpoint.key_setting) or None

@@ -26,7 +26,7 @@ _TOKEN = re.compile(r"<([^<>\n]*)>")
 _USER = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")
 _LEADING_USER = re.compile(r"\s*<@([^<>|\s]+)(?:\|[^<>]*)?>[\s,:]*")
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)\|?>")
-_USER_GROUP = re.compile(r"<!subteam\^(S[A-Z0-9]+)>")
+_USER_OR_GROUP = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>|<!subteam\^(S[A-Z0-9]+)>")
 # A message's time stamp stands in its link without the dot; the root of its thread only if it is a reply.
 _PERMALINK = re.compile(
     r"https?://[^\s<>|/]{1,255}/archives/(?P<channel>[CDG][A-Z0-9]+)/p(?P<seconds>\d{10})(?P<fraction>\d{6})"
@@ -79,10 +79,20 @@ def readable(text: str, names: Mapping[str, str]) -> str:
 
 def with_user_names(text: str, names: Mapping[str, str]) -> str:
     """Return Markdown with names in place of the users that it mentions, and the entries of access lists in place of
-    user groups: what is sent to Slack mentions no one. `names`: by ids; other ids stay.
+    user groups: what is sent to Slack mentions no one. `names`: by ids; other ids stay. Code stays as it is: it shows
+    the arguments of a call that is to be approved.
     """
-    in_groups = _USER_GROUP.sub(r"`role:\1`", text)
-    return _USER.sub(lambda user: f"@{literal(names[user[1]])}" if user[1] in names else f"`{user[1]}`", in_groups)
+    code = code_map(text, MarkdownReader.WITH_REFERENCES)
+
+    def shown(found: re.Match[str]) -> str:
+        user, group = found.groups()
+        if code.covers(found.start()):
+            return found[0]
+        if group:
+            return f"`role:{group}`"
+        return f"@{literal(names[user])}" if user in names else f"`{user}`"
+
+    return _USER_OR_GROUP.sub(shown, text)
 
 
 def without_mention(text: str, user: str) -> str:

@@ -61,6 +61,11 @@ def test_mentioned_users_are_found_once() -> None:
     assert mentioned_users("<@U1> <@U2|x> <@U1> <#C1>") == ("U1", "U2")
 
 
+def test_code_keeps_what_mentions_users_because_it_may_show_the_arguments_of_a_call() -> None:
+    text = "`<@U1>`\n```\nto: <@U1>, <!subteam^S3>\n```\n"
+    assert with_user_names(text, {"U1": "ann"}) == text
+
+
 def test_a_text_of_the_bot_names_users_instead_of_mentioning_them() -> None:
     shown = with_user_names("<@U1>, <@U2|x>, <!subteam^S3>, \\<@U1\\>, @U1", {"U1": "a*b"})
     assert shown == "@a\\*b, `U2`, `role:S3`, \\<@U1\\>, @U1"
