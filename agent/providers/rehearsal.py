@@ -529,7 +529,7 @@ def _explanation(question: str) -> str:
         "- **what did I say about** my boat?\n"
         "- **show me some code**, or **a chart**\n"
         '- **use** weather {"city": "Berlin"}, for a tool of your own\n\n'
-        "Tools, memory and streaming work as with a real model."
+        "Tools, memory, and streaming work as with a real model."
     )
 
 
