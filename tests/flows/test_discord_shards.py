@@ -188,7 +188,7 @@ class LateLeases(SqlShardLeases):
 async def test_a_busy_process_counts_the_gap_from_where_its_session_began() -> None:
     store = await open_new("sqlite://")
     async with running_discord(FastClock(speed=50.0)) as fake:
-        leases = SlowlyIdentified(store.database, fake.world.clock)
+        leases = SlowlyIdentified(store.database, fake.world.clock, 3.0)
         async with idle(fake, sharing(Replicas(leases, store.shared_rates, "this", fake.world.clock))):
             await fake.until(lambda: leases.began)
             assert leases.began[0] - leases.allowed[0] >= timedelta(seconds=3)
@@ -196,12 +196,24 @@ async def test_a_busy_process_counts_the_gap_from_where_its_session_began() -> N
     await store.close()
 
 
-class SlowlyIdentified(SqlShardLeases):
-    """Those of a process so busy that it reads an answer three seconds late."""
+async def test_a_process_that_was_suspended_with_a_permission_asks_again_before_it_begins_a_session() -> None:
+    store = await open_new("sqlite://")
+    async with running_discord(FastClock(speed=50.0)) as fake:
+        leases = SlowlyIdentified(store.database, fake.world.clock, 20.0, 0.0)
+        async with idle(fake, sharing(Replicas(leases, store.shared_rates, "this", fake.world.clock))):
+            await fake.until(lambda: leases.began)
+            assert leases.began[0] - leases.allowed[1] < timedelta(seconds=20)
+        assert fake.identified == 1
+    await store.close()
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+
+class SlowlyIdentified(SqlShardLeases):
+    """Those of a process that reads a permission so many seconds late; the last number counts for all further ones."""
+
+    def __init__(self, database: Database, clock: Clock, *late_s: float) -> None:
         super().__init__(database)
         self.clock = clock
+        self.late_s = [*late_s]
         self.allowed: list[datetime] = []
         self.began: list[datetime] = []
 
@@ -209,7 +221,7 @@ class SlowlyIdentified(SqlShardLeases):
         pause = await super().identify(bucket, now, gap)
         if not pause:
             self.allowed.append(now)
-            await self.clock.sleep(3.0)
+            await self.clock.sleep(self.late_s.pop(0) if len(self.late_s) > 1 else self.late_s[0])
         return pause
 
     async def identified(self, bucket: int, now: datetime) -> None:

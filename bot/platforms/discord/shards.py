@@ -43,6 +43,8 @@ RENEW_S: Final = 2.0  # How often leases are renewed: a killed process's shards 
 MARGIN_S: Final = 1.0  # A process that could not renew its lease stops this long before the lease expires
 # Discord requires five seconds between two new sessions of one bucket, by its own clock.
 IDENTIFY_GAP: Final = timedelta(seconds=5.5)
+# How long a permission to begin one is valid: another process may have one after the gap, while this one is suspended.
+IDENTIFY_WITHIN_S: Final = 4.0
 # How long received events may take to be stored before a shard is given back; the rest is delivered again.
 DRAIN_S: Final = 2.0
 FILL_S: Final = 1.0  # How long a session waits for its servers to be loaded. The rest is loaded while it runs.
@@ -403,12 +405,13 @@ class LeasedClient(ShardedClient):
         """Wait until a session may start, by Discord's limits and those shared with other processes."""
         while True:
             limit = (await self._gateway_info()).get("session_start_limit", {})
+            asked = self.clock.monotonic()
             if int(limit.get("remaining", 1)) < 1:
                 pause = max(1.0, int(limit.get("reset_after", 0)) / 1_000)
                 log.warning("Discord allows no more sessions today; shard %s waits for %.0f s", shard_id, pause)
             else:
                 pause = await self._turn_to_identify((shard_id or 0) % self._concurrency)
-            if not pause:
+            if not pause and self.clock.monotonic() - asked < IDENTIFY_WITHIN_S:
                 return
             self.first_connected.set()  # it waits in line: nothing is wrong
             await self.clock.sleep(pause)
