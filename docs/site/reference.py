@@ -137,7 +137,8 @@ This page lists the permissions that the bot needs in Slack and Discord, and why
 ## Slack: scopes of the bot's token
 
 `cogency slack manifest` prints a manifest with these scopes. To leave out some features and their scopes, use `--features`. In the table, *always* means
-that the bot needs the scope even without any of these features. *Optional* means that the person who installs the app can uncheck the scope.
+that the bot needs the scope even without any of these features. By default, the manifest contains the scopes for `acts` only if
+`COGENCY_ACT` is not `off`. *Optional* means that the person who installs the app can uncheck the scope.
 """
 _SLACK_WHY: Final[Mapping[str, str]] = {
     "app_mentions:read": "To receive mentions in channels.",
@@ -159,26 +160,24 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "mpim:history": "The same as `channels:history`, for group direct messages that the bot is in.",
     "mpim:read": "The same as `channels:read`, for group direct messages that the bot is in.",
     "reactions:read": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
-    "pins:write": "To pin messages for the person who asks, if `COGENCY_ACT` is not `off`.",
-    "bookmarks:read": "To find the bookmark to remove, if `COGENCY_ACT` is not `off`.",
-    "bookmarks:write": "To add and remove channel bookmarks for the person who asks, if `COGENCY_ACT` is not `off`.",
-    "canvases:read": "To find the section of a canvas to replace, if `COGENCY_ACT` is not `off`.",
-    "canvases:write": "To create canvases for the person who asks, and to change and delete them, if `COGENCY_ACT` is not `off`.",
-    "channels:write.topic": "To set the topic or description of public channels for the person who asks, if `COGENCY_ACT` is not `off`.",
+    "pins:write": "To pin messages for the person who asks.",
+    "bookmarks:read": "To find a bookmark that the bot should remove.",
+    "bookmarks:write": "To add and remove channel bookmarks for the person who asks.",
+    "canvases:read": "To find a section of a canvas that the bot should replace.",
+    "canvases:write": "To create, change, and delete canvases for the person who asks.",
+    "channels:write.topic": "To set the topic or description of public channels for the person who asks.",
     "groups:write.topic": "The same as `channels:write.topic`, for private channels that the bot was invited to.",
-    "reactions:write": "To mark questions that the bot is working on, if `COGENCY_SLACK_MARKS` is on, and to react for the "
-    "person who asks, if `COGENCY_ACT` is not `off`.",
+    "reactions:write": "To mark questions that the bot is working on, and to react for the person who asks.",
     "search:read.files": "To search files in public channels with Slack's own search, when a question needs it.",
     "search:read.public": "To search messages in public channels with Slack's own search, when a question needs it.",
     "search:read.users": "To search for people with Slack's own search, when a question needs it.",
-    "team.preferences:read": "To know who may post in the general channel before posting there for someone, if "
-    "`COGENCY_ACT` is not `off`.",
+    "team.preferences:read": "To know who may post in the general channel before posting there for someone.",
     "usergroups:read": "To know who is in the user groups that the settings list, for example as managers.",
     "users:read": "To know a person's name and time zone, and whether they are an admin, a member, or a guest. This "
     "decides who can ask, and what they can see.",
 }
 _OTHER_TOKENS: Final = """\
-Two other tokens need one scope each. The app-level token for Socket Mode needs `connections:write`, to open the connection. The configuration token needs `app_configurations:read`. Only `cogency doctor` uses the configuration token, to compare the app with its manifest.
+Two other tokens need one scope each. The app-level token needs `connections:write`, to connect in Socket Mode. The configuration token needs `app_configurations:read`. Only `cogency doctor` uses it, to compare the app with its manifest.
 """
 _DISCORD: Final = """\
 ## Discord: intents
@@ -191,51 +190,49 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
     "guild_messages": "To receive mentions in channels and messages in the bot's threads, with edits and deletions. If a message "
     "is edited or deleted, the bot updates waiting questions and what it remembers.",
     "guild_reactions": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
-    "guilds": "To know channels, threads, and roles. They show who can read a place, which decides which messages the bot can use there. If a channel "
-    "is deleted, the bot erases its messages. If a server removes the bot, the bot erases the "
-    "server's messages after the number of days in `COGENCY_REMOVAL_GRACE_DAYS`.",
+    "guilds": "To know channels, threads, and roles. From them, the bot knows who can read a place, and so which messages it can use there. The "
+    "bot also learns that a channel was deleted or that a server removed the bot, and then erases their messages (a server's after `COGENCY_REMOVAL_GRACE_DAYS` days).",
     "message_content": "To receive the text of messages that do not mention the bot: messages in its threads and, if a channel's managers "
     "chose `/channel ambient on`, questions in the channel. Without this intent, mentions, direct messages, and commands "
     "still work.",
 }
-_PERMISSIONS_WHY: Final[Mapping[str, str]] = {
-    "view_channel": "To see the channels where people mention the bot.",
-    "send_messages": "To answer in the channel itself, for example if the bot cannot create a thread.",
-    "read_message_history": "To read the thread, the message that a question replies to, and linked messages.",
-    "create_public_threads": "To answer a mention in a thread below the message.",
-    "send_messages_in_threads": "To answer in threads.",
-    "attach_files": "To send files, such as charts and content that is too long for a message.",
+_BY_DEFAULT: Final = "yes"
+_IF_ACTING: Final = "if `COGENCY_ACT` is not `off`"
+_BY_HAND: Final = "no"
+# Why, and whether the link asks for it.
+_PERMISSIONS_WHY: Final[Mapping[str, tuple[str, str]]] = {
+    "view_channel": ("To see the channels where people mention the bot.", _BY_DEFAULT),
+    "send_messages": ("To answer in the channel itself, for example if the bot cannot create a thread.", _BY_DEFAULT),
+    "read_message_history": (
+        "To read the thread, the message that a question replies to, and linked messages.",
+        _BY_DEFAULT,
+    ),
+    "create_public_threads": ("To answer a mention in a thread below the message.", _BY_DEFAULT),
+    "send_messages_in_threads": ("To answer in threads.", _BY_DEFAULT),
+    "attach_files": ("To send files, such as charts and content that is too long for a message.", _BY_DEFAULT),
     "add_reactions": (
-        "With `COGENCY_DISCORD_MARKS=on`, to mark a question that the bot is working on. If `COGENCY_ACT` is not `off`, "
-        "to react for the person who asks. Without these settings, the invite link does not request this permission."
+        "To mark a question that the bot is working on, and to react for the person who asks.",
+        "with `COGENCY_DISCORD_MARKS=on`, or if `COGENCY_ACT` is not `off`",
     ),
-    "pin_messages": (
-        "If `COGENCY_ACT` is not `off`, to pin messages for the person who asks. Otherwise, the invite link does not "
-        "request this permission."
-    ),
-    "send_polls": (
-        "If `COGENCY_ACT` is not `off`, to post polls for the person who asks. Otherwise, the invite link does not "
-        "request this permission."
-    ),
-    "create_events": (
-        "If `COGENCY_ACT` is not `off`, to schedule events for the person who asks, and to change and delete them. "
-        "Otherwise, the invite link does not request this permission."
-    ),
+    "pin_messages": ("To pin messages for the person who asks.", _IF_ACTING),
+    "send_polls": ("To post polls for the person who asks.", _IF_ACTING),
+    "create_events": ("To schedule, change, and delete events for the person who asks.", _IF_ACTING),
     "manage_threads": (
-        "In help forums, to set and remove the tag of solved posts. The invite link requests this permission only with "
-        "`--features` that include `forums`."
+        "In help forums, to set and remove the tag of solved posts.",
+        "only with `--features` that include `forums`",
     ),
     "manage_channels": (
-        "If `COGENCY_ACT` is not `off`, to set topics, and to schedule events on a stage, for people who may do that themselves. "
-        "The invite link never requests this permission, because it allows much more. Give it to the bot only in channels "
-        "where it should do this."
+        "To set topics, and to schedule events on a stage, for people who may do that themselves.",
+        f"{_BY_HAND}, because it allows much more. Give it to the bot only in channels where it should do this",
     ),
-    "connect": "If `COGENCY_ACT` is not `off`, to schedule events in a voice channel. The invite link does not request it.",
-    "mute_members": "If `COGENCY_ACT` is not `off`, to schedule events on a stage. The invite link does not request it.",
-    "move_members": "If `COGENCY_ACT` is not `off`, to schedule events on a stage. The invite link does not request it.",
+    "connect": ("To schedule events in a voice channel for the person who asks.", _BY_HAND),
+    "mute_members": ("To schedule events on a stage for the person who asks.", _BY_HAND),
+    "move_members": ("To schedule events on a stage for the person who asks.", _BY_HAND),
 }
 _NEVER: Final = """\
-The bot can delete its own answers without a permission. By itself, it mentions people only in reminders that they set, and in notices about their scheduled or long tasks. A [post](acts.md) can notify people that the asker mentions, and a [webhook](webhooks.md) can notify people that the operator lists.
+The bot acts for the person who asks only if `COGENCY_ACT` is not `off`. It can delete its own answers without a permission.
+
+On its own, the bot mentions people only in reminders that they set, and in notices about their scheduled or long tasks. A [post](acts.md) can notify people whom the asker mentions, and a [webhook](webhooks.md) can notify people whom the operator lists.
 """
 
 
@@ -250,7 +247,7 @@ def permissions_page() -> str:
     lines += [
         "",
         _OTHER_TOKENS,
-        "If your company wants to review the app, use this table, which lists the API calls and events that need each scope:",
+        "If your company reviews the app, this table shows the API calls and events that need each scope:",
         "",
     ]
     lines += ["| Scope | Calls and events |", "|---|---|"]
@@ -264,14 +261,15 @@ def permissions_page() -> str:
     scopes = "`bot`, to join a server, and `applications.commands`, for commands and entries in message menus"
     lines += ["", "## Discord: scopes and permissions", ""]
     lines += [
-        f"`cogency discord invite` prints a link that adds the bot to a server. The link asks for two scopes: {scopes}. It also asks for these permissions, unless the table says otherwise:",
+        f"`cogency discord invite` prints a link that adds the bot to a server. The link requests two scopes: {scopes}. The table shows which permissions it also requests:",
         "",
     ]
-    lines += ["| Permission | Bit | Why |", "|---|---|---|"]
+    lines += ["| Permission | Bit | Why | Requested by the link |", "|---|---|---|---|"]
     permissions = {**discord.PERMISSIONS, **discord.MANAGERS_GIVE}
     for name in each_once(permissions, _PERMISSIONS_WHY):
         permission = permissions[name]
-        lines.append(f"| {permission.title} | {permission.bit} | {_PERMISSIONS_WHY[name]} |")
+        why, is_requested = _PERMISSIONS_WHY[name]
+        lines.append(f"| {permission.title} | {permission.bit} | {why} | {is_requested} |")
     lines += [
         "",
         _NEVER,
@@ -281,8 +279,8 @@ def permissions_page() -> str:
     lines += [f"<{discord.server_link('APPLICATION_ID')}>", ""]
     lines += [
         (
-            "To add the bot to a person's own account, which makes its commands available in every server and in direct "
-            "messages, open this link:"
+            "With this link, a person adds the bot to their own account. Its commands are then available to them in every "
+            "server and in direct messages:"
         ),
         "",
     ]
@@ -441,7 +439,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Documents": {
         "place": Stored(
-            "an ID and a number for each channel or person with documents or shared messages",
+            "a number for the ID of each channel or person with documents or shared messages",
             "permanently",
             Fate.STAYS,
             "It contains no text that people wrote",
@@ -456,20 +454,20 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Accounts, sessions, and processes": {
         "tool_account": Stored("encrypted tokens of people who signed in to tool servers", "until they sign out"),
         "place_key": Stored(
-            "channels' own API keys, encrypted, with their last four characters, when they were entered, and since when the "
-            "service has refused them",
+            "channels' own API keys, encrypted, with their last four characters, when they were entered, and when the service "
+            "began to refuse them",
             "until a manager or an operator removes the key, the channel is deleted, or its workspace or server has removed the "
             "bot",
             Fate.STAYS,
-            "It belongs to the channel, and does not contain the name of the person who entered it",
+            "It belongs to the channel, and does not contain the name of the person who entered the key",
         ),
         "api_token": Stored(
             "hashes of the tokens and refresh tokens of programs that ask the bot, with each token's name, person or "
             "place, scopes, budget, and times",
-            "until someone revokes the token, its channel is deleted, or its workspace or server has removed the bot; expired ones stay listed until their owner gets a new token",
+            "until someone revokes the token, its channel is deleted, or its workspace or server has removed the bot. Expired tokens stay listed until their owner gets a new one",
         ),
         "sign_in": Stored(
-            "a sign-in that is in progress: who signs in, and where; the rest is encrypted",
+            "a sign-in in progress: who signs in, and where. The rest is encrypted",
             f"for {SIGN_IN_TIME.seconds // 60} minutes",
         ),
         "operator_session": Stored(
@@ -480,8 +478,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "eval_run": Stored(
             (
-                "a run of `cogency eval`: the names of its file, questions, and models, and counts and costs; questions and "
-                "answers only with `--store-answers`"
+                "a run of `cogency eval`: the names of its file, questions, and models, and counts and costs. It "
+                "contains questions and answers only with `--store-answers`"
             ),
             f"until {EVALS_KEPT} newer runs are stored",
             Fate.STAYS,
@@ -492,7 +490,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
                 "an event that another program reported: the webhook's name, hashes of its delivery ID and its key, "
                 "the ID of the message that began its thread, and its text until it is posted"
             ),
-            f"for {EVENTS_KEPT.days} days; the text until the event is posted, or for {GIVE_UP.days} days",
+            f"for {EVENTS_KEPT.days} days. The text is stored until the event is posted, or for {GIVE_UP.days} days",
             Fate.STAYS,
             "Once the event is posted, the row contains no text. The text is then in the `message` table",
         ),
@@ -517,7 +515,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "when Discord sessions last started", "permanently", Fate.STAYS, "It contains no text that people wrote"
         ),
         "shared_rate": Stored(
-            "recent counts of people's messages and of calls to platforms, stored under hashes, if processes share a database",
+            "if processes share a database: recent counts of people's messages and of calls to platforms, under hashes",
             "for a few hours",
             Fate.STAYS,
             "It contains no names and no text",
@@ -543,7 +541,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "who got a warning or a request about a budget, and the platform's IDs of the message",
             f"for {KEPT_DAYS.days} days",
         ),
-        "budget_pause": Stored("how long an answer waits for a budget", "as long as the answer is not complete"),
+        "budget_pause": Stored("how long an answer waits for a budget", "until the answer is complete"),
         "act_count": Stored(
             "how often the bot posted, reacted, or pinned on a day, for each person and each channel",
             "permanently",
@@ -551,7 +549,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "It counts toward the limits on actions",
         ),
         "code_time": Stored(
-            "how many seconds of Python code a person used on a day",
+            "for how many seconds a person's Python code ran on a day",
             "permanently",
             Fate.STAYS,
             "It counts toward budgets",
@@ -564,7 +562,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "Its person, place, and arguments are removed. In records of exports and erasures, a keyed hash replaces the person's ID",
         ),
         "erased": Stored(
-            "keyed hashes of the IDs of forgotten messages and people, and of deleted memory entries. With them, the bot avoids storing these messages again, and erases the entries from a restored backup",
+            "keyed hashes of the IDs of forgotten messages and people, and of deleted memory entries. They keep the bot from storing these messages again, and let it erase the entries from a restored backup",
             "permanently",
             Fate.STAYS,
             "It contains no text that people wrote",
@@ -602,7 +600,7 @@ def stored_page() -> str:
     indexes = " and ".join(f"`{name}`" for name in INDEXES)
     lines += [
         f"The full-text indexes {indexes} contain the words of messages and documents. When the bot erases a message or document, it also erases these words.",
-        "To see the columns, use SQLite's `.schema` or PostgreSQL's `\\d`. See also [some queries](operating.md#inspect-a-turn-sql).",
+        "To see the columns, use SQLite's `.schema` or PostgreSQL's `\\d`. See also [example queries](operating.md#inspect-a-turn-sql).",
     ]
     return "\n".join([*lines, ""])
 
@@ -612,16 +610,16 @@ def stored_page() -> str:
 _READS: Final = f"""\
 # What the bot reads
 
-Besides the text of a message, the bot reads, for example, forwarded messages, cards from apps, and files. This page lists the parts of messages and files, and says what the bot reads in each part. {_MADE}
+The bot reads not only text, but also forwarded messages, cards from apps, files, and more. This page lists what it reads in each part of a message, and in each kind of file. {_MADE}
 
 ## Where messages are read
 
 - **A question**: the message itself, the messages that it forwards, replies to, or links to, and, in a new conversation, the thread that it belongs to.
 - **A thread with the bot**: people's messages as they arrive, with their edits. With each question, the bot rereads other apps' messages in the thread, because they may have changed. For example, an alert may be resolved.
-- **Other messages**: for example, a channel's history and the results of Slack's search, if a question needs them, and a message for which someone chose *Ask about this message*.
+- **Other messages**: a message for which someone chose *Ask about this message* and, if a question needs them, messages such as a channel's history or results of Slack's search.
 
 The bot treats forwarded messages and apps' posts as quotations, not as instructions or as facts about the sender. The exception is posts by apps in
-`COGENCY_ALLOWED_BOTS`, which can ask questions. When people write to each other in a thread with the bot, and someone forwards a message, the bot stores it as a quotation, and forgets it together with the message that forwarded it. The bot stores the messages that a question forwards, replies to, or links to only until it has answered.
+`COGENCY_ALLOWED_BOTS`, which can ask questions. If people forward messages to each other in a thread with the bot, it stores these messages as quotations, and forgets them together with the messages that forwarded them. It stores messages that a question forwards, replies to, or links to only until it has answered.
 
 If the bot cannot read a part, the model sees a note instead, such as "{UNREADABLE}", and can mention this in its answer.
 The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. If a message exceeds one of these limits, the model sees a note.
@@ -716,8 +714,8 @@ def _files_read() -> Iterator[str]:
         "If part of a file is damaged, the bot reads as much as it can, for example the beginning of a damaged "
         "sheet. The model sees that something is missing.\n\nThe bot decodes text by its byte order mark, as UTF-8, or in the encoding that the "
         "platform or the page declares. Otherwise, it detects the encoding from the text and tells the model which encoding it "
-        "used. If the bot is not certain, it asks the model to "
-        f"check with the person if letters look wrong. The bot can detect these encodings: {names}."
+        "used. If the bot is not certain, it tells the model to "
+        f"ask the person if letters look wrong. The bot can detect these encodings: {names}."
     )
     yield ""
 
@@ -727,10 +725,9 @@ def reads_page() -> str:
     lines = [_READS, _SLACK_READS, *_kinds("Block", slack_content.BLOCKS), *_kinds("Element", slack_content.ELEMENTS)]
     components = {_component_name(one): part for one, part in discord_content.COMPONENTS.items()}
     lines += [_DISCORD_READS, "| Embed | What the bot reads |", "|---|---|"]
-    lines += [
-        f"| `{kind}` | {read or 'nothing, because it is a link preview'} |"
-        for kind, read in discord_content.EMBEDS.items()
-    ]
+    lines += [f"| `{kind}` | {read} |" for kind, read in discord_content.EMBEDS.items() if read]
+    previews = ", ".join(f"`{kind}`" for kind, read in discord_content.EMBEDS.items() if not read)
+    lines.append(f"| {previews} | nothing, because they are link previews |")
     return "\n".join([*lines, "", *_kinds("Component", components), *_files_read()])
 
 
