@@ -338,13 +338,13 @@ QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "cogency init: which model (Ollama is found)": [("provider:name [1]:", "")],
     "cogency init: the app of Slack": [
         ("do you want to connect the bot to a workspace (y or n)? [y]:", ""),
-        ("Press Enter to open it:", ""),
+        ("Press Enter to open the page:", ""),
         ("SLACK_APP_TOKEN:", APP_TOKEN),
         ("SLACK_BOT_TOKEN:", BOT_TOKEN),
     ],
     "cogency init: the application of Discord": [
         ("do you want to connect the bot to servers (y or n)? [n]:", "y"),
-        ("Press Enter to open it:", ""),
+        ("Press Enter to open the page:", ""),
         ("DISCORD_TOKEN:", TOKEN),
     ],
     "cogency init: where data lies, and who can ask": [

@@ -38,8 +38,8 @@ FEATURES = (
 )
 APP_SAYS = "the app's name in the COGENCY_SLACK_APPS file, if you serve several apps"
 IN_SERVERS = (
-    f"features in servers, separated by commas: {', '.join(discord.DiscordFeature)} (default: the features that "
-    "your settings use)"
+    f"the features that the server link enables, separated by commas: {', '.join(discord.DiscordFeature)} (default: "
+    "the features that your settings use)"
 )
 
 
@@ -107,7 +107,11 @@ def parser() -> argparse.ArgumentParser:
     commands.add(Subcommand.SETTINGS, "list all settings with descriptions", setup_texts.SETTINGS_SAYS)
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
     _add_ask(commands)
-    commands.add(Subcommand.MCP, "make your memory available to an editor, as an MCP server", setup_texts.MCP_SAYS)
+    commands.add(
+        Subcommand.MCP,
+        "run an MCP server, so that an editor can search what you told the bot and add to it",
+        setup_texts.MCP_SAYS,
+    )
     _add_play(commands)
     commands.add(
         Subcommand.RUN, "run the bot on Slack and Discord (on each platform with a token)", setup_texts.RUN_ENDS
@@ -228,7 +232,7 @@ def _add_check_model(commands: _Commands) -> None:
         "--model",
         default="",
         metavar="NAME",
-        help="the model to test, as in COGENCY_MODEL (default: the one that your settings choose)",
+        help="the model to test, in the form of COGENCY_MODEL (default: the model in your settings)",
     )
     check.add_argument("--yes", action="store_true", help="start without asking")
     check.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
@@ -261,8 +265,8 @@ def _add_eval(commands: _Commands) -> None:
         action="append",
         metavar="NAME",
         help=(
-            "the model to test, as in COGENCY_MODEL; repeat the option to compare models (default: the one that your "
-            "settings choose)"
+            "the model to test, in the form of COGENCY_MODEL; repeat the option to compare models (default: the model "
+            "in your settings)"
         ),
     )
     exam.add_argument("--judge", metavar="NAME", help="the model that judges answers (default: `judge` in the file)")
@@ -370,7 +374,10 @@ def _add_usage(commands: _Commands) -> None:
         type=_argument_type(one_of(By)),
         default=By.PERSON,
         metavar=f"{{{','.join(By)}}}",
-        help="how to group the totals (default: person)",
+        help=(
+            "how to group the totals (default: person); door means chat, webhook, API, or MCP, and key means whose API "
+            "key was billed"
+        ),
     )
     usage.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
 
@@ -393,7 +400,7 @@ def _add_audit(commands: _Commands) -> None:
 def _add_feedback(commands: _Commands) -> None:
     export = commands.add(
         Subcommand.FEEDBACK_EXPORT,
-        "print the feedback that people shared, as CSV",
+        "print the feedback that people shared with the operators, as CSV",
         setup_texts.FEEDBACK_SAYS,
     )
     export.add_argument("--json", dest="as_json", action="store_true", help="print JSON, one object per line")
@@ -582,7 +589,9 @@ def _add_hooks(commands: _Commands) -> None:
 def _add_keys(commands: _Commands) -> None:
     set_ = commands.add(Subcommand.KEYS_SET, "set a channel's key for a model service", setup_texts.KEYS_SET_SAYS)
     list_ = commands.add(
-        Subcommand.KEYS_LIST, "list channels' keys by their last four characters", setup_texts.WORKS_BESIDE
+        Subcommand.KEYS_LIST,
+        "list channels' keys (the last four characters of each)",
+        setup_texts.WORKS_BESIDE,
     )
     remove = commands.add(Subcommand.KEYS_REMOVE, "remove a channel's key", setup_texts.WORKS_BESIDE)
     for command in (set_, remove):

@@ -13,7 +13,7 @@ CHECK_UNASKED = (
 CHECK_REFUSED = "Nothing was checked."
 CHECK_STOPPED = "The check did not finish. Its results for {stored} tool calls were stored."
 CHECK_NOT_STORED = "The check did not finish, so no result was stored."
-NATIVE_REFUSED = "The server does not accept native tool calls, so the check used text."
+NATIVE_REFUSED = "The server does not accept native tool calls, so the check used text tool calls."
 CHANNELS_WITHOUT_MODEL = (
     "the bot cannot answer in these channels, because none of the models that they allow is available: {channels}"
 )
@@ -22,15 +22,15 @@ ALLOW_MODELS = (
     "with `/channel models`."
 )
 FORM_NOT_MEASURED = (
-    "the bot uses text tool calls, because text and native ones have not been compared for this model yet"
+    "text and native tool calls have not been compared for this model yet, so the bot uses text tool calls"
 )
 FORMS_UNCHECKED = (
     "`cogency check-model` compares text and native tool calls. The bot uses the better form after the next restart."
 )
 CONTEXT_HOLDS = "the model's context window is {size:,} tokens"
 CONTEXT_SMALL = (
-    "the model's context window is {size:,} tokens, and a question may need {needed:,}. Older messages and memories "
-    "that do not fit are left out"
+    "the model's context window is {size:,} tokens, and a question may need {needed:,}. The bot leaves out older "
+    "messages and memories that do not fit"
 )
 CONTEXT_TINY = "the model's context window of {size:,} tokens barely fits the instructions, a question, and an answer"
 WIDEN_CONTEXT = "To enlarge the context window, {widen}."
@@ -66,18 +66,18 @@ HOLDS = "{file} contains {held}, as of {made}."
 RESTORED = "{where} now contains the backup. Start the bot again."
 FORGOTTEN_AGAIN = "Messages that were forgotten after the backup were removed again: {messages}."
 FORGOTTEN_UNKNOWN = (
-    "This database has no record of what was forgotten after the backup, so any such data was restored. Erase it "
+    "This database has no record of what was forgotten after the backup, so forgotten data may be back. Erase it "
     "again. API tokens that were revoked after the backup are valid again. To find them, run `cogency token list`. To "
     "revoke one, run `cogency token revoke NAME`."
 )
 FORGOTTEN_IN_LOG = (
-    "This database has no record of what was forgotten after the backup. The bot erases any such data again when it "
-    "next starts, according to COGENCY_FORGETTING_LOG. API tokens that were revoked after the backup are valid again. "
-    "To find them, run `cogency token list`. To revoke one, run `cogency token revoke NAME`."
+    "This database has no record of what was forgotten after the backup, so forgotten data may be back. When the bot "
+    "next starts, it erases what the COGENCY_FORGETTING_LOG file lists. API tokens that were revoked after the backup "
+    "are valid again. To find them, run `cogency token list`. To revoke one, run `cogency token revoke NAME`."
 )
 FORGET_AGAIN_SAYS = (
-    "Run this command after you restore the database to an earlier point in time and before you start the bot. You can "
-    "run it more than once. With COGENCY_FORGETTING_LOG, the bot does the same when it starts."
+    "If you restored the database to an earlier point in time, run this command before you start the bot. You can run "
+    "it more than once. With COGENCY_FORGETTING_LOG, the bot does the same when it starts."
 )
 NO_FORGETTING_LOG = "no forgetting log was given. Add the path of the log, or set COGENCY_FORGETTING_LOG."
 FORGOTTEN_AGAIN_BY_LOG = (
@@ -95,8 +95,7 @@ LOG_COMPLETE = "the forgetting log {path} is complete"
 TOKEN_CREATE_SAYS = (
     "Programs use the token for the API (docs/api.md). With a person's token, a program asks as that person, and reads "
     "what the bot could show them in a direct message. With a service's token, it reads the documents, rules, and "
-    "policies of the service's place, and its own earlier conversations, but not what people said. The token is "
-    "printed to standard output."
+    "policies of the service's place, and its own earlier conversations, but not what people said."
 )
 TOKEN_AS_SAYS = "a person's ID from `cogency person find`, or the word service"
 TOKEN_PLACE_SAYS = "for a service: the name of its channel, or an ID from `cogency place find`"
@@ -104,12 +103,12 @@ TOKEN_PLACE_MISSING = "A service needs a place: add --place, with a channel's na
 TOKEN_PLACE_OF_PERSON = "--place is only for services. A person's token does not need a place."
 TOKEN_PLACE_PRIVATE = "{of} is a direct message. Use --as with that person's ID instead."
 TOKEN_PERSON_MADE = (
-    "Created the token {name} for {of} ({scopes}), which {ends}. It will not be shown again. Use it as a program's API "
+    "Created the token {name} for {of} ({scopes}). It {ends}. It will not be shown again. Use it as a program's API "
     "key."
 )
 TOKEN_SERVICE_MADE = (
-    "Created the token {name} for a service in {of} ({scopes}), which {ends}. Programs with this token read that "
-    "place's documents. It will not be shown again. Use it as a program's API key."
+    "Created the token {name} for a service in {of} ({scopes}). Programs with this token read that place's documents. "
+    "The token {ends}. It will not be shown again. Use it as a program's API key."
 )
 TOKEN_REVOKED = "Revoked token {id} ({name})."
 KEYS_SET_SAYS = (
@@ -198,9 +197,9 @@ RESTORE_SAYS = (
 )
 COPY_SAYS = "Both databases can be SQLite or PostgreSQL. Stop the bot first. The command does not change the source."
 SETTINGS_FROM = (
-    "Settings come from the environment and from one file: the one that you name with --config, or .env in the current "
-    "folder. If that .env does not exist or sets none of Cogency's settings, .env in your configuration folder "
-    "(~/.config/cogency on Linux) is used. `cogency settings` lists all settings."
+    "Cogency reads settings from the environment and from one file: the one in --config or, without --config, .env in "
+    "the current folder. If that .env does not exist or sets none of Cogency's settings, Cogency reads .env in your "
+    "configuration folder (~/.config/cogency on Linux). `cogency settings` lists all settings."
 )
 COMPLETION_SAYS = (
     'For bash, add eval "$(cogency completion bash)" to ~/.bashrc. For zsh, write the output to a file named '
@@ -224,8 +223,8 @@ PASTE_MANIFEST = (
 )
 INVITE_ASKS = "Without --application, the command asks Discord which application DISCORD_TOKEN belongs to."
 DOCTOR_LOOKS = (
-    "You can run this command while the bot is running. It does not change settings or data unless you add --fix. The "
-    "exit code is 1 if there is a problem."
+    "You can run this command while the bot is running. It asks the model for one word unless you add --no-model, and "
+    "changes settings or data only if you add --fix. The exit code is 1 if there is a problem."
 )
 FIX_SAYS = "make the bot's files private; back up and upgrade an outdated database"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
@@ -433,7 +432,7 @@ INIT_SLACK_BY_HAND = (
     'manifest". Run `{command}` and paste its output as the manifest. Then click "Next" and "Create".'
 )
 INIT_SHOW_MANIFEST = "Print the manifest here now (y or n)?"
-INIT_OPEN = "Press Enter to open it"
+INIT_OPEN = "Press Enter to open the page"
 INIT_PASTE = "No browser could be opened here. Open this page on any computer: {page}"
 INIT_SLACK_SOCKET = (
     '\nOn "Basic Information", under "App-Level Tokens", click "Generate Token and Scopes". Enter any name, add the '
@@ -478,11 +477,13 @@ INIT_DATA_WHICH = (
     "Enter a file path, such as ~/cogency.db, or a postgresql:// URL. Press Enter to accept the location in brackets."
 )
 INIT_ACCESS = (
-    "\n5. Access: by default, every member can use the bot, within limits that stop runaway costs. To restrict it, "
+    "\n5. Access: by default, every member can use the bot, within limits that stop runaway costs. To restrict access, "
     'enter IDs, such as channel:C0123,person:U0123 (in Slack, choose "Copy member ID" in a profile; on Discord, turn '
     'on Developer Mode and choose "Copy User ID" or "Copy Channel ID")'
 )
-INIT_OPERATORS = "Your own user ID, to become an operator without rate limits or daily budgets (press Enter to skip)"
+INIT_OPERATORS = (
+    "Your own user ID, which makes you an operator without rate limits or daily budgets (press Enter to skip)"
+)
 INIT_EVERYBODY = "every member"
 INIT_COST = "Maximum total cost per day for all users, in US dollars (0 for no limit)"
 INIT_ANYWAY = "Keep this value anyway (y), or try again (n)?"
@@ -508,8 +509,8 @@ INIT_HOOKS = (
 INIT_HOOK_SENDER = "Which program sends the events? Enter a number or a name"
 INIT_HOOK_NO_SENDER = "{name} is not on the list. Enter a number from 1 to {most}. For other programs, choose json."
 INIT_HOOK_CHANNEL = (
-    "ID of the channel where the bot posts them, as in slack:C0123456789 (at the end of the channel's details) or "
-    "discord:41771983423143937"
+    "ID of the channel where the bot posts the events, as in slack:C0123456789 (at the end of the channel's details) "
+    "or discord:41771983423143937"
 )
 INIT_HOOK_CHANNEL_FORM = (
     "Enter the platform and the channel's ID, as in slack:C0123456789 or discord:41771983423143937."
@@ -573,10 +574,10 @@ OPERATOR_LINK_REMOTE = (
     "as HOST."
 )
 OPERATOR_SAYS = (
-    "Before you use this command, turn on the page: set COGENCY_OPERATOR_PAGE and restart the bot. You can run this "
-    "command while the bot is running."
+    "First turn on the page: set COGENCY_OPERATOR_PAGE and restart the bot. Then run this command while the bot is "
+    "running."
 )
-SIGNED_OUT_ALL = "Signed out: {sessions}. Unused links no longer work either."
+SIGNED_OUT_ALL = "Signed out: {sessions}. Unused sign-in links no longer work."
 NO_FAILED_WEBHOOKS = "There are no failed events."
 WEBHOOK_DISABLED = (
     "{name} has been disabled since {since:%Y-%m-%d %H:%M} UTC, because its receiver answered with 410 Gone. `cogency "
@@ -619,10 +620,7 @@ OPENING = "Opening the database…"
 FREE_SHARDS = "If this lasts longer than 15 seconds, check the log of each process."
 
 
-FEEDBACK_SAYS = (
-    "The command exports only feedback that people shared with the operators, with its question and answer. You can "
-    "run this command while the bot is running."
-)
+FEEDBACK_SAYS = "Each row includes the question and the answer. You can run this command while the bot is running."
 NO_CALLS = "No tools were called in that period."
 
 # Files that an operator adds to the documents of a place

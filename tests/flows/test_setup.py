@@ -298,7 +298,7 @@ def test_setting_up_by_questions_ends_at_once_with_ctrl_c_and_ctrl_d_and_writes_
         for question in (
             "provider:name",
             "2. Slack: do you want",
-            "Press Enter to open it:",
+            "Press Enter to open the page:",
             "Print the manifest here",
         ):
             terminal.until(question)
