@@ -16,7 +16,6 @@ from agent.context import Context, Persona
 from agent.context_composer import ContextComposer, ContextConfig, FileContents
 from agent.errors import ProviderError, Refused, StoreError
 from agent.events import (
-    AgentEvent,
     IterationStarted,
     Outcome,
     TurnEnded,
@@ -27,7 +26,7 @@ from agent.hooks.turns import TurnHooks
 from agent.hooks.values import Refuse
 from agent.incoming import Incoming
 from agent.loop import Loop, TurnCallbacks
-from agent.memory.audience import PersonAudience, Place
+from agent.memory.audience import PersonAudience
 from agent.memory.synthesizer import may_teach
 from agent.ports.clock import Clock
 from agent.ports.conversations import Knowledge
@@ -111,11 +110,11 @@ class TurnRunner:
     foreground: Foreground = NOTHING_BESIDE
     hooks: Hooks | None = None
     """The operator's own functions that see questions, calls and answers."""
-    _contexts: ContextComposer = field(init=False)
+    contexts: ContextComposer = field(init=False)
 
     def __post_init__(self) -> None:
         # Several at once would only block the event loop for longer.
-        self._contexts = ContextComposer(self.context, self.knowledge, asyncio.Semaphore(1))
+        self.contexts = ContextComposer(self.context, self.knowledge, asyncio.Semaphore(1))
 
     async def run(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> EndedTurn | PutAside:
         """Run the turn up to its complete reply, which `live` shows as it grows, or up to a call that needs consent.
@@ -129,7 +128,7 @@ class TurnRunner:
         report = await self.features.report(question)
         for_model = replace(claim, incoming=question_for_model(question, rule, report))
         with self.together(place_owner(question.channel)) as choices:
-            ended = await self._run(for_model, question, rule, report, live, stopped, choices)
+            ended = await _TurnRun(self, for_model, question, rule, report, live, stopped, choices).run()
         if isinstance(ended, EndedTurn):
             closing = closing_shown(ended.closing, rule, report, shows_nothing_yet=live.is_empty)
             return replace(ended, closing=closing)
@@ -137,314 +136,304 @@ class TurnRunner:
             return EndedTurn(claim.turn, question, Closing(Outcome.ANSWERED, ""))
         return ended
 
-    async def _run(
-        self,
-        claim: Claim,
-        question: Incoming,
-        rule: TurnRule,
-        report: Report,
-        live: LiveReply,
-        stopped: Callable[[], bool],
-        choices: ReadTogether,
-    ) -> EndedTurn | PutAside:
-        """`question`: without what `claim` adds to it for the model. `choices`: what is read together as it begins."""
-        allows = None if rule.tools is None else rule.tools(claim.incoming)
-        tools = await self.tools.prepare(
-            claim, stopped, reads_only=rule.is_unasked, allows=allows, asks_back=self._asks_back(question, rule)
-        )
-        context: Context | None = None
 
-        def words() -> TurnWords:
-            return UNREAD if context is None else turn_words(claim, context)
+@dataclass(slots=True, eq=False)
+class _TurnRun:
+    """One turn while it runs.
 
-        turn, audit, ask_others = await self.tools.turn(claim, tools, self._limits(rule), words, self.clock)
-        hooks = TurnHooks(question, self.hooks) if audit is None else TurnHooks(question, self.hooks, audit.record_hook)
-        closing = Closing(Outcome.STOPPED, turn.text)
-        held: list[AgentEvent] | None = [] if rule.may_be_silent else None
-        events = ObservedEvents(
-            live,
-            self.handles,
-            partial(explained, claim.incoming),
-            audit,
-            held=held,
-            is_held=report.posts is not None,
-            asks=not rule.is_unasked,
-            ask_others=None if rule.is_unasked else ask_others,
-            turn=claim.turn,
-            telemetry=self.telemetry,
-            hides_text=hooks.holds_answer or (hooks.checks_answer and report.posts is not None),
-        )
+    `claim`: its question is the one that the model reads. `question`: without what is added to it for the model.
+    `choices`: what is read together as the turn begins.
+    """
+
+    runner: TurnRunner
+    claim: Claim
+    question: Incoming
+    rule: TurnRule
+    report: Report
+    live: LiveReply
+    stopped: Callable[[], bool]
+    choices: ReadTogether
+    tools: Registry = field(init=False)
+    turn: Turn = field(init=False)
+    audit: CallAudit | None = field(init=False)
+    hooks: TurnHooks = field(init=False)
+    events: ObservedEvents = field(init=False)
+    closing: Closing = field(init=False)
+    """How the turn ends, as far as that is known."""
+    context: Context | None = None
+    """What the model is given; None until it is composed."""
+    calls_stored: int = 0
+    """The model calls of the turn that are stored with its progress."""
+
+    async def run(self) -> EndedTurn | PutAside:
+        """See `TurnRunner.run`."""
+        await self._prepare()
         try:
-            if stopped():
-                return EndedTurn(claim.turn, question, closed(closing, turn, claim.incoming.place))
-            provider = await self.provider(claim.incoming)
-            read = await self._held_at_first(claim, question, rule, turn, audit, events) or await self._read(
-                claim, question, rule, report, turn, live, hooks
-            )
-            if isinstance(read, EndedTurn | PutAside):
-                return read
-            claim, question, files = read
-            rules = await self.channel_rules.answer(claim.incoming)
-            live.shape_answer(rules.shape)
-            readable = await self._readable(claim.incoming.place)
-            persona = rules.persona(await self.persona(claim.incoming))
-            context, until = await self._known(
-                claim, rule, persona, tools, readable, turn.progress, files, provider.capabilities, choices
-            )
-            turn.record_sources(context.sources)
-            live.record_context(context.read, turn.progress)
-            closing = replace(
-                closing,
-                context_messages=context.message_ids,
-                context_facts=context.fact_ids,
-                used_entries=context.used_entries,
-                words=context.provenance,
-                summarise_until=until if self.summarises else None,
-            )
-            events.asked = provider.name
-            loop = self._loop(claim, rule, turn, tools, context, readable, provider, events, hooks)
-            await show_again(turn.progress, events.show, steps=rule.runs_beside)
-            with self.foreground.answering():
-                ended = await loop.run()
-            if isinstance(ended, TurnPutAside):
-                return await self._put_aside(ended, turn, audit, events)
-            closing = await self._completed(claim.incoming, rule, turn.progress, ended, closing)
+            if self.stopped():
+                return EndedTurn(self.claim.turn, self.question, self._closed(self.closing))
+            if (ended := await self._answer()) is not None:
+                return ended
         except asyncio.CancelledError:
-            if not stopped():
+            if not self.stopped():
                 raise
-            closing = await self._end(claim, turn, closing, Outcome.STOPPED, turn.text, audit)
+            await self._end(Outcome.STOPPED, self.turn.text, stops_calls=True)
         except (StoreError, SurfaceError):
             raise
         except Refused as refused:  # no model may answer there
-            closing = await self._end(claim, turn, closing, Outcome.REFUSED, str(refused))
+            await self._end(Outcome.REFUSED, str(refused))
         except Exception:  # a bug ends one turn, and its asker gets a sentence
-            log.exception("turn %d: failed", claim.turn)
-            reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
-            closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
-        if closing.outcome is not Outcome.REFUSED:  # else it is a sentence of ours about what went wrong
-            closing = _with_presentation(closing, turn.progress, live.shaped)
-        whole = closed(
-            _with_sources(claim, replace(closing, asked_model=events.asked), turn.progress), turn, claim.incoming.place
+            log.exception("turn %d: failed", self.claim.turn)
+            await self._end(Outcome.REFUSED, joined([self.turn.text, reply_texts.BROKEN.format(turn=self.claim.turn)]))
+        return await self._finish()
+
+    async def _prepare(self) -> None:
+        """Set what the turn runs with: its tools, its progress so far, and what hears of its events."""
+        runner, claim, rule, question = self.runner, self.claim, self.rule, self.question
+        allows = None if rule.tools is None else rule.tools(claim.incoming)
+        self.tools = await runner.tools.prepare(
+            claim, self.stopped, reads_only=rule.is_unasked, allows=allows, asks_back=self._asks_back()
         )
-        closing = await _after_answer(whole, claim.incoming.text, hooks, stopped)
-        if report.posts is not None and is_reported(closing, report):
-            await events.release()
-        return EndedTurn(claim.turn, question, closing, events.asked, events.why(turn.progress.calls))
+        self.turn, audit, ask_others = await runner.tools.turn(
+            claim, self.tools, self._limits(), self._words, runner.clock
+        )
+        self.audit = audit
+        recording = () if audit is None else (audit.record_hook,)
+        self.hooks = hooks = TurnHooks(question, runner.hooks, *recording)
+        self.closing = Closing(Outcome.STOPPED, self.turn.text)
+        self.events = ObservedEvents(
+            self.live,
+            runner.handles,
+            partial(explained, claim.incoming),
+            audit,
+            held=[] if rule.may_be_silent else None,
+            is_held=self.report.posts is not None,
+            asks=not rule.is_unasked,
+            ask_others=None if rule.is_unasked else ask_others,
+            turn=claim.turn,
+            telemetry=runner.telemetry,
+            hides_text=hooks.holds_answer or (hooks.checks_answer and self.report.posts is not None),
+        )
 
-    async def _read(
-        self,
-        claim: Claim,
-        question: Incoming,
-        rule: TurnRule,
-        report: Report,
-        turn: Turn,
-        live: LiveReply,
-        hooks: TurnHooks,
-    ) -> tuple[Claim, Incoming, Attached] | EndedTurn:
-        """Return the question, with and without what is added for the model, and its files, as the model may read them;
-        or how the turn has ended because it may not. What the model may not read of the question is not stored either.
-        Raises StoreError.
-        """
-        unread, files = Closing(Outcome.STOPPED, ""), await self._files(claim, live)
-        if files.sorry:
-            closing = await self._end(claim, turn, unread, Outcome.REFUSED, files.sorry)
-            return EndedTurn(claim.turn, question, closing)
-        if files.spoken:
-            claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
-            await self.ledger.set_text(claim, files.spoken)
-        text = files.spoken or question.text
-        is_withheld = text == reply_texts.QUESTION_WITHHELD  # it is asked again, by a button
-        refused = Refuse(reply_texts.ASK_OTHERWISE)
-        checked = refused if is_withheld else await hooks.before_question(text, files.quoted)
-        if isinstance(checked, Refuse):
-            withheld = replace(question, text=reply_texts.QUESTION_WITHHELD)
-            await self.ledger.set_text(claim, withheld.text, before=text)
-            unread = replace(unread, excluded_from_learning=True)
-            closing = await self._end(claim, turn, unread, Outcome.REFUSED, checked.sentence)
-            return EndedTurn(claim.turn, withheld, closing)
-        read, quoted = checked
-        if read != text:
-            question = replace(question, text=read)
-            await self.ledger.set_text(claim, read, before=text)
-            claim = replace(claim, incoming=question_for_model(question, rule, report))
-        return claim, question, replace(files, quoted=tuple(quoted))
-
-    def _asks_back(self, question: Incoming, rule: TurnRule) -> bool:
+    def _asks_back(self) -> bool:
         """Whether the model may ask the person: not where hooks check what is said, as they would not see it."""
-        hooks = TurnHooks(question, self.hooks)
-        return not (rule.is_unasked or hooks.checks_answer or hooks.checks_question)
+        hooks = TurnHooks(self.question, self.runner.hooks)
+        return not (self.rule.is_unasked or hooks.checks_answer or hooks.checks_question)
 
-    def _limits(self, rule: TurnRule) -> TurnLimits:
-        limits = self.context.turn_limits
-        return replace(limits, max_iterations=max(rule.rounds, limits.max_iterations))
+    def _limits(self) -> TurnLimits:
+        limits = self.runner.context.turn_limits
+        return replace(limits, max_iterations=max(self.rule.rounds, limits.max_iterations))
 
-    async def _readable(self, place: Place) -> frozenset[str]:
-        """Return the labels of what else may be used there: where several people read, nothing."""
-        is_alone = isinstance(place.audience, PersonAudience)
-        return await self.readers.also_readable(place) if is_alone else frozenset()
+    def _words(self) -> TurnWords:
+        return UNREAD if self.context is None else turn_words(self.claim, self.context)
 
-    async def _known(
-        self,
-        claim: Claim,
-        rule: TurnRule,
-        persona: Persona,
-        tools: Registry,
-        readable: frozenset[str],
-        progress: Progress,
-        files: Attached,
-        capabilities: Capabilities,
-        choices: ReadTogether,
-    ) -> tuple[Context, int | None]:
-        """See `ContextComposer.compose`. Raises StoreError."""
-        choices.end()
-        contents = FileContents(files.images, files.quoted)
-        context, until = await self._contexts.compose(claim, persona, tools, readable, capabilities, progress, contents)
-        if rule.runs_beside and claim.incoming.own:  # a model wrote the text of this question
-            context = replace(context, asker_texts=context.asker_texts[:-1])
-        return context, until
-
-    async def _files(self, claim: Claim, live: LiveReply) -> Attached:
-        """Read the files that came with the question, while the person sees a status."""
-        question = claim.incoming
-        if not question.files:
-            return Attached()
-        await live.record_event(IterationStarted(1))
-        return await self.files.read(question)
-
-    async def _completed(
-        self, question: Incoming, rule: TurnRule, progress: Progress, ended: TurnEnded, closing: Closing
-    ) -> Closing:
-        """Return the end of a turn whose loop has ended by itself, with its summary, and when to learn from it."""
-        summary = SituationSummary().merged(progress.summary) if progress.summary else None
-        closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=summary)
-        if closing.outcome not in ANSWERED:
-            return closing
-        return await self._to_be_learned(question, rule, progress.joined, closing)
-
-    async def _to_be_learned(
-        self, question: Incoming, rule: TurnRule, joined: Sequence[Waiting], closing: Closing
-    ) -> Closing:
-        """Set when to learn from the question, if it is the person's own text. Small talk has no time, but is learned
-        from once it is edited.
+    async def _answer(self) -> EndedTurn | PutAside | None:
+        """Answer the question; `closing` is how. Return the end of a turn that was put aside, or that ended before the
+        model was asked. Raises StoreError, SurfaceError and Refused.
         """
-        if not (rule.is_learned_from and question.own):
-            return replace(closing, excluded_from_learning=True)
-        learning = self.learning
-        if not await learning.may_learn(question):
-            return replace(closing, excluded_from_learning=True)
-        teaches = may_teach([question.text, *(one.text for one in joined)])
-        return replace(closing, learn_at=learning.due(self.clock.now()) if teaches else None)
+        runner = self.runner
+        provider = await runner.provider(self.claim.incoming)
+        if (held := await self._held_at_first()) is not None:
+            return held
+        files = await self._read_question()
+        if isinstance(files, EndedTurn):
+            return files
+        rules = await runner.channel_rules.answer(self.claim.incoming)
+        self.live.shape_answer(rules.shape)
+        readable = await self._readable()
+        persona = rules.persona(await runner.persona(self.claim.incoming))
+        self.choices.end()
+        context = await self._compose(persona, readable, files, provider.capabilities)
+        self.events.asked = provider.name
+        loop = self._loop(context, readable, provider)
+        await show_again(self.turn.progress, self.events.show, steps=self.rule.runs_beside)
+        with runner.foreground.answering():
+            ended = await loop.run()
+        if isinstance(ended, TurnPutAside):
+            return await self._put_aside(ended)
+        self.closing = await self._completed(ended)
+        return None
 
-    async def _held_at_first(
-        self,
-        claim: Claim,
-        question: Incoming,
-        rule: TurnRule,
-        turn: Turn,
-        audit: CallAudit | None,
-        events: "ObservedEvents",
-    ) -> EndedTurn | PutAside | None:
+    async def _held_at_first(self) -> EndedTurn | PutAside | None:
         """Return how a budget ends the turn, or lets it wait, before its first call of a model; None if it begins."""
-        held = None if turn.progress.steps else await self._held(claim, rule, turn.progress)
+        held = None if self.turn.progress.steps else await self._held(self.turn.progress)
         if held is None:
             return None
         if isinstance(held, PauseDue):
             put_aside = TurnPutAside({}, held.why, pause=held.pause)
-            await events.record_event(put_aside)
-            return await self._put_aside(put_aside, turn, audit, events)
-        closing = await self._end(claim, turn, Closing(Outcome.STOPPED, ""), Outcome.REFUSED, held.why)
-        return EndedTurn(claim.turn, question, closing)
+            await self.events.record_event(put_aside)
+            return await self._put_aside(put_aside)
+        return await self._refused(held.why)
 
-    async def _held(self, claim: Claim, rule: TurnRule, progress: Progress) -> PauseDue | EndDue | None:
+    async def _held(self, progress: Progress) -> PauseDue | EndDue | None:
         """Return how a budget holds the turn back before its next call of a model; None if it may continue."""
-        waits = not (rule.is_unasked or claim.incoming.kind.asks_nobody)
-        return await self.budgets.held(claim.incoming, claim.turn, progress.calls, waits=waits)
+        asked = self.claim.incoming
+        waits = not (self.rule.is_unasked or asked.kind.asks_nobody)
+        return await self.runner.budgets.held(asked, self.claim.turn, progress.calls, waits=waits)
 
-    async def _put_aside(
-        self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, events: "ObservedEvents"
-    ) -> PutAside:
-        if events.asks:
-            await events.release()
-        if audit is not None:  # the process that resumes the turn assumes that calls with a result are in the audit
-            await audit.keep_unrun()
-        joined = tuple(one.turn for one in turn.progress.joined)
-        if ended.pause is not None:
-            return PutAside({}, ended.pause.until, joined, ended.pause)
-        return PutAside(ended.calls, wait_until(turn.progress, self.clock.now()), joined)
-
-    async def _end(
-        self,
-        claim: Claim,
-        turn: Turn,
-        closing: Closing,
-        outcome: Outcome,
-        reply: str,
-        stopped: CallAudit | None = None,
-    ) -> Closing:
-        """Store that the answer is complete: after a crash while it is shown, it must not be begun again.
-
-        `stopped`: the audit in which running calls are marked as stopped.
+    async def _read_question(self) -> Attached | EndedTurn:
+        """Read the question's files. `question` and `claim` then hold what the model may read of the question; what it
+        may not read is not stored either. Return the files, or the end of a turn whose question may not be answered.
+        Raises StoreError.
         """
-        if stopped is not None and turn.progress.steps:
-            await stopped.stop()
-        await self.ledger.save(claim, progress=encode(replace(turn.progress, reply=reply, outcome=outcome)))
-        return replace(closing, outcome=outcome, reply=reply)
+        ledger, files = self.runner.ledger, await self._files()
+        if files.sorry:
+            return await self._refused(files.sorry)
+        if files.spoken:
+            self.claim = replace(self.claim, incoming=replace(self.claim.incoming, text=files.spoken))
+            await ledger.set_text(self.claim, files.spoken)
+        text = files.spoken or self.question.text
+        is_withheld = text == reply_texts.QUESTION_WITHHELD  # it is asked again, by a button
+        refused = Refuse(reply_texts.ASK_OTHERWISE)
+        checked = refused if is_withheld else await self.hooks.before_question(text, files.quoted)
+        if isinstance(checked, Refuse):
+            self.question = replace(self.question, text=reply_texts.QUESTION_WITHHELD)
+            await ledger.set_text(self.claim, self.question.text, before=text)
+            self.closing = replace(self.closing, excluded_from_learning=True)
+            return await self._refused(checked.sentence)
+        read, quoted = checked
+        if read != text:
+            self.question = replace(self.question, text=read)
+            await ledger.set_text(self.claim, read, before=text)
+            self.claim = replace(self.claim, incoming=question_for_model(self.question, self.rule, self.report))
+        return replace(files, quoted=tuple(quoted))
 
-    def _loop(
-        self,
-        claim: Claim,
-        rule: TurnRule,
-        turn: Turn,
-        tools: Registry,
-        context: Context,
-        readable: frozenset[str],
-        provider: Provider,
-        events: "ObservedEvents",
-        hooks: TurnHooks,
-    ) -> Loop:
-        asks_nobody = rule.is_unasked or claim.incoming.kind.asks_nobody
+    async def _files(self) -> Attached:
+        """Read the files that came with the question, while the person sees a status."""
+        if not self.claim.incoming.files:
+            return Attached()
+        await self.live.record_event(IterationStarted(1))
+        return await self.runner.files.read(self.claim.incoming)
 
-        stored = 0
+    async def _readable(self) -> frozenset[str]:
+        """Return the labels of what else may be used there: where several people read, nothing."""
+        place = self.claim.incoming.place
+        is_alone = isinstance(place.audience, PersonAudience)
+        return await self.runner.readers.also_readable(place) if is_alone else frozenset()
 
-        async def save(progress: Progress) -> None:
-            nonlocal stored
-            calls = progress.calls if len(progress.calls) > stored else ()  # else they were stored with the last one
-            await self.ledger.save(claim, progress=encode(progress), calls=calls)
-            stored = len(progress.calls)
+    async def _compose(
+        self, persona: Persona, readable: frozenset[str], files: Attached, capabilities: Capabilities
+    ) -> Context:
+        """Compose what the model is given (`ContextComposer.compose`), and record it. Raises StoreError."""
+        progress, contents = self.turn.progress, FileContents(files.images, files.quoted)
+        context, until = await self.runner.contexts.compose(
+            self.claim, persona, self.tools, readable, capabilities, progress, contents
+        )
+        if self.rule.runs_beside and self.claim.incoming.own:  # a model wrote the text of this question
+            context = replace(context, asker_texts=context.asker_texts[:-1])
+        self.context = context
+        self.turn.record_sources(context.sources)
+        self.live.record_context(context.read, progress)
+        self.closing = replace(
+            self.closing,
+            context_messages=context.message_ids,
+            context_facts=context.fact_ids,
+            used_entries=context.used_entries,
+            words=context.provenance,
+            summarise_until=until if self.runner.summarises else None,
+        )
+        return context
 
-        async def arrived() -> Sequence[Waiting]:
-            return await self.ledger.waiting(claim)
-
-        def failed(error: ProviderError) -> str:
-            reason = error.reason
-            told = events.explain(reason)
-            if told != reason.to_operator:  # the person does not see the details
-                log.warning("turn %d: %s", claim.turn, reason.sentence)
-                log.debug("turn %d: the vendor says: %s", claim.turn, reason.quoted)
-            return told
-
+    def _loop(self, context: Context, readable: frozenset[str], provider: Provider) -> Loop:
+        runner, asked, rule = self.runner, self.claim.incoming, self.rule
+        asks_nobody = rule.is_unasked or asked.kind.asks_nobody
         # A message that joins would reach the model without the hook: it waits for a turn of its own.
-        joins = self.joins and not (rule.runs_beside or asks_nobody or hooks.checks_question)
+        joins = runner.joins and not (rule.runs_beside or asks_nobody or self.hooks.checks_question)
         return loop_of(
-            claim,
-            turn,
-            tools,
+            self.claim,
+            self.turn,
+            self.tools,
             context,
             readable,
             provider,
-            self.clock,
+            runner.clock,
             TurnCallbacks(
-                emit=events.record_event,
-                save=save,
-                arrived=arrived if joins else None,
-                ask=None if asks_nobody else self.tools.asking(claim),
-                afford=partial(self.budgets.budget_left, claim.incoming),
-                pauses=partial(self._held, claim, rule),
-                ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
-                explain=failed,
-                before_call=hooks.before_call(tools),
+                emit=self.events.record_event,
+                save=self._save,
+                arrived=self._arrived if joins else None,
+                ask=None if asks_nobody else runner.tools.asking(self.claim),
+                afford=partial(runner.budgets.budget_left, asked),
+                pauses=self._held,
+                ends=None if rule.watcher is None else partial(rule.watcher.end_due, asked),
+                explain=self._explain,
+                before_call=self.hooks.before_call(self.tools),
             ),
         )
+
+    async def _save(self, progress: Progress) -> None:
+        calls = progress.calls if len(progress.calls) > self.calls_stored else ()
+        await self.runner.ledger.save(self.claim, progress=encode(progress), calls=calls)
+        self.calls_stored = len(progress.calls)
+
+    async def _arrived(self) -> Sequence[Waiting]:
+        return await self.runner.ledger.waiting(self.claim)
+
+    def _explain(self, error: ProviderError) -> str:
+        """Return what the person is told about the error; the log has the details that they do not see."""
+        reason = error.reason
+        explanation = self.events.explain(reason)
+        if explanation != reason.to_operator:
+            log.warning("turn %d: %s", self.claim.turn, reason.sentence)
+            log.debug("turn %d: the vendor says: %s", self.claim.turn, reason.quoted)
+        return explanation
+
+    async def _put_aside(self, ended: TurnPutAside) -> PutAside:
+        if self.events.asks:
+            await self.events.release()
+        if (
+            self.audit is not None
+        ):  # the process that resumes the turn assumes that calls with a result are in the audit
+            await self.audit.keep_unrun()
+        joined = tuple(one.turn for one in self.turn.progress.joined)
+        if ended.pause is not None:
+            return PutAside({}, ended.pause.until, joined, ended.pause)
+        return PutAside(ended.calls, wait_until(self.turn.progress, self.runner.clock.now()), joined)
+
+    async def _completed(self, ended: TurnEnded) -> Closing:
+        """Return the end of a turn whose loop has ended by itself, with its summary, and when to learn from it."""
+        progress = self.turn.progress
+        summary = SituationSummary().merged(progress.summary) if progress.summary else None
+        closing = replace(self.closing, outcome=ended.outcome, reply=ended.text, summary=summary)
+        return await self._to_be_learned(closing) if closing.outcome in ANSWERED else closing
+
+    async def _to_be_learned(self, closing: Closing) -> Closing:
+        """Set when to learn from the question, if it is the person's own text. Small talk has no time, but is learned
+        from once it is edited.
+        """
+        asked, learning = self.claim.incoming, self.runner.learning
+        if not (self.rule.is_learned_from and asked.own and await learning.may_learn(asked)):
+            return replace(closing, excluded_from_learning=True)
+        teaches = may_teach([asked.text, *(one.text for one in self.turn.progress.joined)])
+        return replace(closing, learn_at=learning.due(self.runner.clock.now()) if teaches else None)
+
+    async def _refused(self, reply: str) -> EndedTurn:
+        """End the turn before the model is asked."""
+        await self._end(Outcome.REFUSED, reply)
+        return EndedTurn(self.claim.turn, self.question, self.closing)
+
+    async def _end(self, outcome: Outcome, reply: str, *, stops_calls: bool = False) -> None:
+        """Store that the answer is complete: after a crash while it is shown, it must not be begun again.
+
+        `stops_calls`: the audit marks running calls as stopped.
+        """
+        if stops_calls and self.audit is not None and self.turn.progress.steps:
+            await self.audit.stop()
+        progress = replace(self.turn.progress, reply=reply, outcome=outcome)
+        await self.runner.ledger.save(self.claim, progress=encode(progress))
+        self.closing = replace(self.closing, outcome=outcome, reply=reply)
+
+    def _closed(self, closing: Closing) -> Closing:
+        return closed(closing, self.turn, self.claim.incoming.place)
+
+    async def _finish(self) -> EndedTurn:
+        """Return the end of the turn, with everything that its reply shows."""
+        closing, progress, events = self.closing, self.turn.progress, self.events
+        if closing.outcome is not Outcome.REFUSED:  # else it is a sentence of ours about what went wrong
+            closing = _with_presentation(closing, progress, self.live.shaped)
+        closing = _with_sources(self.claim, replace(closing, asked_model=events.asked), progress)
+        closing = await _after_answer(self._closed(closing), self.claim.incoming.text, self.hooks, self.stopped)
+        if self.report.posts is not None and is_reported(closing, self.report):
+            await events.release()
+        return EndedTurn(self.claim.turn, self.question, closing, events.asked, events.why(progress.calls))
 
 
 async def _after_answer(closing: Closing, question: str, hooks: TurnHooks, stopped: Callable[[], bool]) -> Closing:
