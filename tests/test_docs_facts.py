@@ -347,7 +347,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"up to {api_wire.MAX_PAIRS} pairs",
         f"longer than {words(http_routes.BODY_S)} seconds",
         f"has {http_api.MAX_REQUESTS} other requests running",
-        f"{api_tokens.MAX_OF_PERSON} tokens for a person and {api_tokens.MAX_OF_SERVICES:,} for services",
+        f"up to {api_tokens.MAX_OF_PERSON} tokens for a person and {api_tokens.MAX_OF_SERVICES:,} for services",
     ),
     "python": (
         f"| run time | {RUN.seconds:g} s, plus up to {RUN.function_seconds:g} s of waiting for tools |",
