@@ -256,7 +256,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"at most {mb(document_output.MAX_UNPACKED)} of text",
         f"the first {mb(file_reading.WHOLE_BYTES)}",
         f"the first {file_reader.MAX_CHARS:,} characters",
-        f"the first {RESULT_CHARS:,} characters of what the tool returns",
+        f"the first {RESULT_CHARS:,} characters of what a tool returns",
         f"more than {words(attached_files.LONG_LINES)} lines",
         f"more than {words(attached_files.LONG_LINES)} rows",
         f"more than {words(attached_files.MAX_PAGES)} messages",

@@ -205,8 +205,8 @@ REMIND_COMMAND = declaration.Command(
     bare=False,
     examples={
         "me tomorrow at 9:00 to call Ann": "remind you in a direct message",
-        "every weekday at 8:30 standup": "remind everyone here repeatedly, for six months unless you set an end date",
-        "in 20 minutes the oven": "remind everyone here once",
+        "every weekday at 8:30 standup": "post a reminder here repeatedly, for six months unless you set an end date",
+        "in 20 minutes the oven": "post a reminder here once",
     },
 )
 COMMAND = declaration.Command(

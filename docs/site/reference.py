@@ -67,8 +67,8 @@ _COMMANDS: Final = f"""\
 
 In Slack, you can also write a command after a mention, as in `@cogency usage`. Slack has its own `/help`, so write `@cogency help` there.
 In Slack's direct messages and in the terminal, a message that contains only a command does not need a slash, as in `usage` or
-`forget everything`. Most answers to commands are visible only to the person who used the command. The answer to `/ask` is visible to everyone in the channel, unless you ask privately. The terminal has further commands: `/deep`, `/fast`, `/file`,
-`/threads`, and `/quit`. {_MADE}
+`forget everything`. Only you can see most answers to commands. Everyone in the channel can see the answer to `/ask`, unless you ask
+privately. The terminal has further commands: `/deep`, `/fast`, `/file`, `/threads`, and `/quit`. {_MADE}
 """
 _SCOPES: Final = {
     CommandScope.EVERYWHERE: "Discord",
