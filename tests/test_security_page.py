@@ -1,4 +1,4 @@
-"""Each row of docs/security-tests.md names a test that exists."""
+"""Each row of docs/security-tests.md has a test that exists, in docs/site/security_tests.toml."""
 
 from functools import cache
 from pathlib import Path

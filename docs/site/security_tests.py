@@ -1,4 +1,4 @@
-"""docs/security-tests.md: the attacks that are tested, with their tests.
+"""docs/security-tests.md: the attacks that are tested.
 
 Rule: the tables of attempts, sequences and addresses are made from the data that their tests play. The rows of the other
 tables stand in `security_tests.toml`, and each row names at least one test.
@@ -18,10 +18,12 @@ ROWS: Final = Path(__file__).with_suffix(".toml")
 _PAGE: Final = """\
 # Security tests
 
-This page lists the attacks that the tests try, and the guarantees that they check. [Security](security.md) explains the rules. {made}
+This page lists the attacks that our tests try, and the guarantees that they check. [Security](security.md) explains the rules. From
+[Untrusted text](#untrusted-text) on, [security_tests.toml](site/security_tests.toml) names the tests of each row. {made}
 
 The tests in `tests/injection/` run the real bot with a scripted model, the *puppet*, which does whatever a text says. Each attack runs
-twice: the complete bot must stop it, and it must succeed when the mechanism that stops it is switched off.
+twice: the complete bot must stop it, and it must succeed when the mechanism that stops it is switched off. The name of a test contains the
+platform, the place of the text, and what the text tries to do, as in `1-slack-page-tell`.
 
 ## Mechanisms
 
@@ -31,24 +33,22 @@ twice: the complete bot must stop it, and it must succeed when the mechanism tha
 
 ## Prompt injection
 
-The name of a test contains the platform, the place of the text, and what the text tries to do ([the
-texts](../tests/injection/attempts.py)):
+These are the places of the [texts](../tests/injection/attempts.py):
 
 {sources}
 
-| The text tries to | Stopped by | Tests |
-|---|---|---|
+| Name | The text tries to | Stopped by | Places |
+|---|---|---|---|
 {attempts}
 
 ## Sequences of calls
 
 Calls that look harmless one by one can leak data together, and a place may be safe only because of the people in it. So these tests put
-each kind of text into each kind of place: a channel (`alone`, `with_others`), a private channel (`closed`), direct messages (`direct`),
-private replies in a channel (`privately`), and Discord (`discord`, `discord_direct`). The name of a test contains the text, the place, and
-the tools that the puppet then calls ([the arguments](../tests/injection/sequences.py)). The operator allows the tool `act` without
-approval. A test fails if anything that the asker said leaks. Each sequence succeeds if the bot does not check tool calls.
+each kind of text into each kind of place. The puppet then calls the tools in the table ([with these
+arguments](../tests/injection/sequences.py)). The operator allows the tool `act` without approval. A test fails if anything that the asker
+said leaks. Each sequence succeeds if the bot does not check tool calls.
 
-| The text is | Tests |
+| The text is | Places, with the tools that the puppet calls |
 |---|---|
 {sequences}
 
@@ -110,17 +110,12 @@ def security_tests_page(made: str) -> str:
 
 
 def _lines(table: Table) -> Iterator[str]:
-    heads = [*table.heads, "Tests"]
+    """Yield the table's lines, without the names of tests: these would leave no room for sentences."""
     yield from (f"## {table.title}", "")
     if table.about:
         yield from (table.about, "")
-    yield from (f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}")
+    yield from (f"| {' | '.join(table.heads)} |", f"|{'---|' * len(table.heads)}")
     for row in table.rows:
-        cells = [row.what, row.how] if len(heads) > 2 else [row.what]
-        yield f"| {' | '.join([*cells, ', '.join(map(_named, row.tests))])} |"
+        cells = [row.what, row.how] if len(table.heads) > 1 else [row.what]
+        yield f"| {' | '.join(cells)} |"
     yield ""
-
-
-def _named(test: str) -> str:
-    name, space, remark = test.partition(" ")
-    return f"`{name}`{space}{remark}"

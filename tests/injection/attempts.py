@@ -89,7 +89,7 @@ class Mechanism(Enum):
         "all calls run without approval",
     )
     PROVENANCE = (
-        "a call that acts still needs approval if the turn contains untrusted text, even if the tool policy says `yes`",
+        "a call that acts needs approval if the turn contains untrusted text, even if the tool policy says `yes`",
         "everything in a turn counts as the asker's own words",
     )
     OWN_WORDS = (
@@ -154,13 +154,15 @@ def numbered() -> dict[str, Attempt]:
 
 
 def rows() -> tuple[str, ...]:
-    """The table of the page: a line for each goal and what stops it, with the tests of its attempts."""
-    by_goal: dict[tuple[Goal, Mechanism], list[str]] = {}
-    for test, one in numbered().items():
-        by_goal.setdefault((one.goal, one.stopped_by), []).append(f"`{test}`")
+    """The table of the page: a line for each goal and what stops it, with the places of the texts."""
+    by_goal: dict[tuple[Goal, Mechanism], dict[Where, dict[str, None]]] = {}
+    for one in ATTEMPTS:
+        places = by_goal.setdefault((one.goal, one.stopped_by), {})
+        places.setdefault(one.where, {})[f"`{one.source.name.lower()}`"] = None
     return tuple(
-        f"| {goal.value} | {_name(mechanism)} | {', '.join(attempts)} |"
-        for (goal, mechanism), attempts in by_goal.items()
+        f"| `{goal.name.lower()}` | {goal.value} | {_name(mechanism)} | "
+        f"{'. '.join(f'{where}: ' + ', '.join(sources) for where, sources in places.items())} |"
+        for (goal, mechanism), places in by_goal.items()
     )
 
 

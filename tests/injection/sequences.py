@@ -105,11 +105,12 @@ def numbered() -> dict[str, Sequenced]:
 
 
 def rows() -> tuple[str, ...]:
-    """The table of the page: a line for each text, with its tests."""
+    """The table of the page: a line for each text, with the places and the calls of its sequences."""
     by_text: dict[Text, list[str]] = {}
-    for test, one in numbered().items():
-        by_text.setdefault(one.text, []).append(f"`{test}`")
-    return tuple(f"| {_named(text)} | {', '.join(tests)} |" for text, tests in by_text.items())
+    for one in sequences():
+        calls = ", ".join(f"`{name}`" for name, _ in one.calls)
+        by_text.setdefault(one.text, []).append(f"{one.where.value}: {calls}")
+    return tuple(f"| {_named(text)} | {'; '.join(tests)} |" for text, tests in by_text.items())
 
 
 def _named(text: Text) -> str:
