@@ -31,7 +31,7 @@ CONTEXT_REDUCED = (
     "*The model's context window is full, so this answer uses only this question, without tools or memory.*",
 )
 PICTURES_REFUSED = "*The model does not accept pictures, so this answer does not use them.*"
-FILTERED = "The model's provider withheld this answer or the rest of it."
+FILTERED = "The model's provider withheld all or part of this answer."
 QUESTION_EDITED = (
     "*You edited your question. Actions that I already took are not undone. From here on, I answer the new version.*"
 )
@@ -39,7 +39,7 @@ NOT_ANSWERED_IN_TIME = "*Nobody answered this question within 24 hours.*"
 
 # Why a function is no tool, or a tool is not loaded
 
-NO_FUNCTION = "@tool decorates a function, but {what} is not one."
+NO_FUNCTION = "@tool can decorate only a function, and {what} is not a function."
 NO_TOOL_NAME = (
     "{where}: a tool's name can have up to {most} lowercase letters, digits, and _. It cannot start with a digit or be "
     "one of {tags}."
@@ -182,13 +182,13 @@ NO_MEMORY = (
     "{label} does not have enough memory for the model “{model}”. Choose a smaller model, or start the server with a "
     "smaller context window."
 )
-MODEL_UNKNOWN = "{label} does not know the model “{model}”: {fetch}set COGENCY_MODEL to another."
+MODEL_UNKNOWN = "{label} does not know the model “{model}”: {fetch}set COGENCY_MODEL to another model."
 NO_MODEL_SERVED = "There is no model at {address} ({status}). Check {setting}."
 KEY_NEEDED = "{label} requires an API key. Set {setting}."
 
 # What is wrong with a list of API keys: each continues the name of its setting
 
-KEY_CHARACTER = "contains a space or another character that keys cannot contain; copy it again, without quotes"
+KEY_CHARACTER = "contains a space or another character that is not allowed; copy the value again, without quotes"
 KEY_EMPTY = "contains an empty key. Separate keys with a single comma, and do not end with a comma"
 KEY_TWICE = "contains a key twice. Write each key once"
 TOO_MANY_KEYS = "contains more than {limit} keys. Remove those that you do not need"
@@ -207,11 +207,11 @@ BEDROCK_USE_CASE = (
 BEDROCK_MODEL_RETIRED = "Amazon Bedrock no longer offers the model “{model}”. Set COGENCY_MODEL to a newer one."
 BEDROCK_MODEL_UNKNOWN = (
     "Amazon Bedrock does not know the model “{model}” in the region {region} ({status}). Check its ID and AWS_REGION, "
-    "or set COGENCY_MODEL to another."
+    "or set COGENCY_MODEL to another model."
 )
 BEDROCK_NO_CONVERSE = (
     "Amazon Bedrock does not offer the model “{model}” as a streaming chat model ({status}). Set COGENCY_MODEL to "
-    "another."
+    "another model."
 )
 BEDROCK_NO_ACCESS = (
     "The AWS account has no access to the model “{model}” in the region {region} ({status}). Open the model in the "
@@ -229,7 +229,7 @@ BEDROCK_SESSION_EXPIRED = (
     "AWS_SESSION_TOKEN."
 )
 BEDROCK_KEY_EXPIRED = (
-    "The Amazon Bedrock API key has expired ({status}). Create another and set AWS_BEARER_TOKEN_BEDROCK to it."
+    "The Amazon Bedrock API key has expired ({status}). Create a new key, and set AWS_BEARER_TOKEN_BEDROCK to it."
 )
 BEDROCK_SIGNATURE = (
     "AWS refused the signature of the request ({status}). Check AWS_SECRET_ACCESS_KEY, and make sure that no "
@@ -374,7 +374,7 @@ VERTEX_HOST_UNKNOWN = (
 NOT_A_MANAGER = "Only managers, admins, and operators can set or remove rules for others."
 GREATER_AUTHORITY = "Someone with more authority set this."
 TAKEN_BACK = (
-    "The person deleted what was remembered from this message. It can be stored again only if they say it in a new "
+    "The person deleted what the bot remembered from this message. It can be stored again only if they say it in a new "
     "message."
 )
 LIMITS_FULL = "This place already has the maximum number of policies. Remove one first."
@@ -409,7 +409,7 @@ SQLITE_FAULTS = {
 }
 SQLITE_ANYBODYS = (
     "The database {path} belongs to another user and is open to everyone. Take ownership with `chown`, or choose "
-    "another one in COGENCY_DATABASE_URL."
+    "another database in COGENCY_DATABASE_URL."
 )
 SQLITE_REPLACED = (
     "The file {path} was replaced or deleted while the bot was running. Put the original file back, or restart the bot."
@@ -434,8 +434,8 @@ FORGETTING_LOG_OF_ANOTHER = (
     "a new file."
 )
 FORGETTING_AGAIN = (
-    "The database is older than the forgetting log {path}. Before it answers, the bot again erases everything in "
-    "the log that the database still contains."
+    "The database is older than the forgetting log {path}. Before the bot answers any questions, it again erases "
+    "everything in the log that the database still contains."
 )
 FORGOT_AGAIN = "Messages erased again: {messages}."
 COPY_DIFFERS = (
@@ -453,7 +453,7 @@ POSTGRESQL_FAULTS = {
     "25P": "{where} ended an operation that was idle for too long. Try again.",
     "28": "{where} did not accept the username or password. Check COGENCY_DATABASE_URL.",
     "3D000": "{where} does not exist. Create the database, or choose another one in COGENCY_DATABASE_URL.",
-    "42501": "{where} does not allow this user to do that. Make the user the owner of the database.",
+    "42501": "{where} does not allow the database user to do that. Make the user the owner of the database.",
     "40": POSTGRESQL_MEETING,
     "53100": "The disk of {where} is full. Free up some space there.",
     "53200": "{where} is out of memory. Give the server more memory.",
@@ -512,7 +512,7 @@ NO_RIGHT_TO_WRITE = (
     "The database user does not have permission to write to {where}. Grant the user rights on the database's tables."
 )
 OTHER_VERSION = "{where} has not been upgraded for this version of Cogency. Run `cogency migrate` first."
-NO_SUCH_VERSION = "There is no version {name} to go back to. Name a release ({releases}) or a migration (r0012)."
+NO_SUCH_VERSION = "There is no version {name} to go back to. Name a release ({releases}) or a migration, such as r0012."
 NO_WAY_BACK = (
     "{where} cannot go back from version {version} to {to}, because {why}. Restore a backup from the earlier version."
 )

@@ -64,7 +64,7 @@ def told(
             body({"message": "m-1 is not a valid model ID", "code": 400}),
             OPENROUTER,
             ProviderRefused,
-            "OpenRouter does not know the model “m-1”: set COGENCY_MODEL to another.",
+            "OpenRouter does not know the model “m-1”: set COGENCY_MODEL to another model.",
         ),
         (401, body("no"), GEMINI, ProviderRefused, "Gemini refused the API key (401). Check GEMINI_API_KEY."),
         (
@@ -79,14 +79,17 @@ def told(
             body({"message": "The model `m-1` does not exist", "code": "model_not_found"}),
             OPENAI,
             ProviderRefused,
-            "OpenAI does not know the model “m-1”: set COGENCY_MODEL to another.",
+            "OpenAI does not know the model “m-1”: set COGENCY_MODEL to another model.",
         ),
         (
             404,
             body({"message": 'model "m-1" not found, try pulling it first'}),
             OLLAMA,
             ProviderRefused,
-            "Ollama does not know the model “m-1”: get it with `ollama pull m-1`, or set COGENCY_MODEL to another.",
+            (
+                "Ollama does not know the model “m-1”: get it with `ollama pull m-1`, or set COGENCY_MODEL to another "
+                "model."
+            ),
         ),
         (
             404,

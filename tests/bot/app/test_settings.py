@@ -188,15 +188,15 @@ def test_a_secret_in_a_file_is_refused_as_one_that_is_written_out(tmp_path: Path
         (
             f"Bot {HIDDEN}",
             (
-                "DISCORD_TOKEN contains a space or another character that keys cannot contain; copy it again, without "
-                "quotes."
+                "DISCORD_TOKEN contains a space or another character that is not allowed; copy the value again, "
+                "without quotes."
             ),
         ),
         (
             f"{HIDDEN}\n{HIDDEN}",
             (
-                "DISCORD_TOKEN contains a space or another character that keys cannot contain; copy it again, without "
-                "quotes."
+                "DISCORD_TOKEN contains a space or another character that is not allowed; copy the value again, "
+                "without quotes."
             ),
         ),
     ]:
@@ -527,16 +527,16 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             "DISCORD_TOKEN",
             f"Bot {HIDDEN}",
             (
-                "DISCORD_TOKEN contains a space or another character that keys cannot contain; copy it again, without "
-                "quotes."
+                "DISCORD_TOKEN contains a space or another character that is not allowed; copy the value again, "
+                "without quotes."
             ),
         ),
         (
             "GEMINI_API_KEY",
             f"{HIDDEN}\u2026",
             (
-                "GEMINI_API_KEY contains a space or another character that keys cannot contain; copy it again, without "
-                "quotes."
+                "GEMINI_API_KEY contains a space or another character that is not allowed; copy the value again, "
+                "without quotes."
             ),
         ),
         (

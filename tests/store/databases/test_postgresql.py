@@ -105,7 +105,7 @@ class ServerError(Exception):
         ("28P01", "did not accept the username or password"),
         ("28000", "did not accept the username or password"),
         ("3D000", "does not exist"),
-        ("42501", "does not allow this user to do that"),
+        ("42501", "does not allow the database user to do that"),
         ("53100", "The disk of the database is full. Free up some space there."),
         ("53200", "is out of memory"),
         ("53300", "has no free connection"),
