@@ -27,7 +27,7 @@ ASKED_EACH_TIME = "asks you first, each time"
 # What the bot's own tools do. The descriptions of these tools speak to the model.
 TOOL_SUMMARIES = {
     "background": "Starts a long task in the background.",
-    "call_tool": "Calls a tool that was looked up.",
+    "call_tool": "Calls a tool after looking it up.",
     "chart": "Draws a chart from numbers.",
     "python": "Runs Python code in a sandbox.",
     "read_again": "Reads an attached file again, or reads the rest of the file.",
@@ -40,7 +40,7 @@ TOOL_SUMMARIES = {
     "ask_user": "Asks you a question when it needs your decision.",
     "ask_a_human": "Suggests that you ask a human. It sends nothing.",
     "share_file": "Attaches a text file to an answer.",
-    "present": "Shows a part of an answer as cards, a table, pictures, or buttons.",
+    "present": "Shows part of an answer as cards, a table, pictures, or buttons.",
     "skill": "Reads the instructions for a kind of task.",
     "tools": "Looks up how to call a tool.",
     "web_fetch": "Reads a web page, a PDF, or a feed.",
@@ -80,7 +80,8 @@ NOT_DECIDED = {
     "REFUSED_BEFORE": "You already denied this. Nothing changed.",
     "NOT_THEIRS": "Only the person who asked can decide this.",
     "OVER": (
-        "This request is no longer open. It was stopped, forgotten, or asked again, or it expired. Nothing changed."
+        "This request is no longer open: it expired, or the question behind it was stopped, forgotten, or asked again. "
+        "Nothing changed."
     ),
 }
 
@@ -110,7 +111,7 @@ DENIAL_TITLE = "Deny this call"
 DENIAL_REASON = "Reason"
 DENIAL_HINT = "The model reads this, and everyone who can read the answer may see it."
 ONE_MORE_NEEDED = "Approved. One more person must approve this before it runs."
-OTHERS_DECIDE = "You cannot approve this yourself: {who} must approve it. Asked in direct messages: {people}."
+OTHERS_DECIDE = "You cannot approve this yourself: {who} must approve it. I asked {people} in direct messages."
 NOT_YOUR_OWN = "You cannot approve or deny this, because you asked for it yourself."
 NOT_AN_APPROVER = "You cannot approve or deny this: {who} must decide. Nothing changed."
 APPROVER_UNKNOWN = "I could not check whether you can approve this. Nothing changed. Try again in a minute."
@@ -394,7 +395,10 @@ NOTHING_ASKED = (
 NOT_REPLIED = {
     "NOT_THEIRS": "Only the person who asked me can answer this.",
     "ANSWERED_BEFORE": "You already answered this. Nothing changed.",
-    "OVER": "This question is closed. It was answered, stopped, forgotten, or asked again, or it expired.",
+    "OVER": (
+        "This question is closed: it was answered or it expired, or your own question was stopped, forgotten, or asked "
+        "again."
+    ),
     "KEPT": "",
 }
 
