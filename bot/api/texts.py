@@ -11,8 +11,8 @@ NAME_TAKEN = (
 )
 POST_ALONE = (
     "A token with the post scope must be for a service in one channel (--as service, and --place with a channel) or "
-    "for a person. Only operators can create a person's token with this scope. That token cannot have other scopes, "
-    "so that no program posts what the bot told it."
+    "for a person. Only operators can create it for a person. A person's token with this scope cannot have other "
+    "scopes, so that no program posts what the bot told it."
 )
 NO_SUCH_TOKEN = "There is no token named {name}."
 NAME_OF_MANY_TOKENS = "Several tokens are named {name}. Use a number instead: {numbers}."
@@ -64,8 +64,8 @@ NO_JSON = "The body is not valid JSON in UTF-8."
 NO_OBJECT = "The body must be a JSON object."
 TOO_DEEP = "The JSON is nested more than {depth} levels deep. Use fewer levels."
 MANY_PARTS = (
-    "The body contains more than {limit:,} {{ and [ characters. Send fewer messages, or continue a conversation. The "
-    "bot stores its history."
+    "The body contains more than {limit:,} {{ and [ characters. Send fewer messages. If you continue a conversation, "
+    "the bot uses its own history of it."
 )
 MISSING = "Missing required field: {param}."
 NO_TEXT = "{param} must be a string."
@@ -100,7 +100,7 @@ UNSUPPORTED = {
     "text": "The bot answers with text. Leave out text.format, and describe the format in the question.",
     "modalities": "The bot answers with text. Leave out modalities.",
     "audio": "The bot answers with text. Leave out audio.",
-    "background": "The response contains the complete answer. Leave out background.",
+    "background": "Background responses are not supported. Leave out background.",
     "prompt": "Stored prompts are not supported. Send the question as input.",
 }
 PERSON_REFUSED = "The token's owner cannot ask the bot right now: {why}"

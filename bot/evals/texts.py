@@ -36,7 +36,7 @@ BAD_NAME: Final = "{field} must be a name of up to {limit} lowercase letters, di
 BAD_TOOL_NAME: Final = (
     "{field} must be a name of up to {limit} letters, digits, and underscores, such as `get_weather`."
 )
-RESERVED: Final = "{field} cannot be called `{name}`."
+RESERVED: Final = "{field} cannot be called `{name}`, because this name is reserved."
 SAME_NAME: Final = "there is another question called `{name}` on line {line}. Names must be unique."
 NO_SUCH_PERSON: Final = "{field} names `{name}`, who is not in `people` ({known})."
 NO_SUCH_PLACE: Final = "{field} names `{name}`, which is not in `places` ({known}, or `dm` for direct messages)."

@@ -43,7 +43,7 @@ FORGET = (
     "the result."
 )
 WHAT = "“about” and a word, “today”, “2 hours”, “since Monday”, “thread”, or “everything”"
-FORGET_THREAD = "The ID of the thread that “thread” means"
+FORGET_THREAD = "The ID of the thread, if `what` is “thread”"
 RELATED = "Also erase related messages that may be based on the erased ones"
 CONFIRMATION = "The confirmation from the result of the first call, after the user agreed"
 

@@ -173,8 +173,16 @@ KNOWN = f"Known fields: {', '.join(QUESTION_FIELDS)}."
             "questions[1].in: `ben` is not a member of `plans`.",
         ),
         (asking(f"{EXPECT}    people: {{Ann B: {{}}}}\n"), 5, "must be a name of up to 60 lowercase letters"),
-        (asking(f"{EXPECT}    places: {{dm: {{}}}}\n"), 5, "questions[1].places.dm cannot be called `dm`."),
-        (asking(f"{EXPECT}    tools: {{recall: {{}}}}\n"), 5, "questions[1].tools.recall cannot be called `recall`."),
+        (
+            asking(f"{EXPECT}    places: {{dm: {{}}}}\n"),
+            5,
+            "questions[1].places.dm cannot be called `dm`, because this name is reserved.",
+        ),
+        (
+            asking(f"{EXPECT}    tools: {{recall: {{}}}}\n"),
+            5,
+            "questions[1].tools.recall cannot be called `recall`, because this name is reserved.",
+        ),
         (
             asking(f"{EXPECT}    tools: {{a: {{description: x, answers: [{{}}]}}}}\n"),
             5,
