@@ -27,7 +27,7 @@ WHOAMI_ENTRIES = {
 }
 WHOAMI_ROLES = "Your roles or user groups: {roles}"
 WHOAMI_MORE = " and {count} more"
-WHOAMI_NO_ROLES = "Your roles or user groups: none that my settings mention"
+WHOAMI_NO_ROLES = "Your roles or user groups: none that appear in my settings"
 WHOAMI_RANK = "Your rank here: {rank}"
 RANKS = {
     Authority.STRANGER: "not a member",

@@ -47,7 +47,7 @@ ANSWER_BUTTON = "Answer…"
 
 NOT_SHOWN = "I cannot post my answer where you asked. {why}"
 SHOWN_ELSEWHERE = "I cannot post my answer where you asked, so I am sending it to you in a direct message. {why}"
-TEXT_REFUSED = "My answer could not be posted, because its text was not accepted. Try rephrasing your question."
+TEXT_REFUSED = "The platform did not accept its text. Try rephrasing your question."
 REPLY_DELETED = "My answer was deleted while I was writing it, so I stopped. Ask again if you still need it."
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Try rephrasing your question."
 ANSWERED_ELSEWHERE = "Another process answered this question. The reply is in its thread."
