@@ -45,8 +45,8 @@ CODE_TODAY_UNLIMITED = "Python code: {used} used, no limit."
 ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) can see or change other people's budgets."
 OPERATOR = "Operators have no daily budget."
 BUDGET_USAGE = (
-    "Write `channel`, `workspace`, `everyone`, or a person, or nothing for your own budget. To change the budget, add "
-    "`5,000,000 tokens`, `$20`, `exempt`, or `reset`."
+    "For your own budget, use `/budget`. For another budget, add `channel`, `workspace`, `everyone`, or a person. To "
+    "change the budget, also add `5,000,000 tokens`, `$20`, `exempt`, or `reset`."
 )
 OTHER_BUDGETS = (
     "To see or change another budget, use `/budget` (or `cogency budget`) with `channel`, `workspace`, `everyone`, or "

@@ -41,15 +41,15 @@ PREVIEW_PRIVATE = (
 )
 PREVIEW_PRIVATE_HOW = "If you choose *Ask without sharing*, they get only your name and a request to write to you."
 PREVIEW_CHANGED = (
-    "The conversation or the people to ask have changed, so nothing was sent. This is what it looks like now."
+    "The conversation or the people to ask have changed, so nothing was sent. This is the current preview."
 )
 SHARE_SHOWN_FIRST = (
     "Nothing has been sent yet. First check what the people you ask would get. To add your message, press *Add a "
     "message…*."
 )
 ASKED = "I asked {people}. I will write here when one of them takes over. Until then, I keep answering."
-ASKED_NOTE = "They got only your name and your message, and nothing else from this conversation."
-ASKED_ALONE = "They got only your name, and nothing from this conversation."
+ASKED_NOTE = "They got only your name and your message."
+ASKED_ALONE = "They got only your name."
 CANCEL_BUTTON = "Cancel request"
 KEPT = "Nobody was asked."
 TOO_LONG = "Please use at most {most:,} characters for your message."
@@ -143,7 +143,7 @@ NOTICE_LEFT = "{taker} can no longer take care of this, and there is nobody else
 # The list
 
 LIST_HEAD = "**Requests for a human**"
-LIST_EMPTY = "There are no open requests for a human that concern you."
+LIST_EMPTY = "There are no open requests that you made or can take over."
 LIST_ITEM = "**#{number}** {asker}, {ago}: {state}"
 LIST_QUESTION = "> {text}"
 STATES = {HandoffState.OPEN: "nobody has taken over yet", HandoffState.TAKEN: "{taker} has taken over"}

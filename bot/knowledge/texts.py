@@ -5,8 +5,9 @@ from agent.unanswered import Unanswered
 # What places know
 
 KNOWLEDGE_USAGE = (
-    "Write `/knowledge`, `/knowledge show 3`, or `/knowledge remove 3`, with a number from the list. Managers of a "
-    "public channel can also write `/knowledge share on` or `/knowledge share off`."
+    "`/knowledge` lists the documents here. To see how document 3 in the list begins, use `/knowledge show 3`. To "
+    "remove it, use `/knowledge remove 3`. Managers of a public channel can also use `/knowledge share on` and "
+    "`/knowledge share off`."
 )
 SHARING_ON = (
     "{who} turned on sharing. From now on, if a full member tells me something in this channel, I may quote it to "
@@ -63,14 +64,14 @@ NOT_LEARNED = "{name} was not learned: {why}."
 EMPTY_FILE = "it contains no text"
 TOO_LONG_TO_LEARN = "it is too long (the limit is about {chars} characters); add it in parts"
 ONLY_A_PART = "only a part of it could be read"
-NO_ROOM_ANY_MORE = "its current text is too long for me to search quickly here"
+NO_ROOM_ANY_MORE = "with its current text, this place would have more text than I can search quickly"
 TOO_MANY_DOCUMENTS = "Not learned: this place already has 1,000 documents. Remove some of them with `/knowledge` first."
 NO_ROOM = (
     "Not learned: with {name}, this place would have more text than I can search quickly. Remove some documents with "
     "`/knowledge` first."
 )
 FIRST_FILES = "I learn up to {most} files or links at once. Send the others in another message."
-UNREAD_SINCE = "has not been readable since {day}: {why}"
+UNREAD_SINCE = "not readable since {day}: {why}"
 
 # What was not answered
 

@@ -143,7 +143,7 @@ WORK_TOO_LONG = (
     "I stopped early, because I reached the limit of {minutes} minutes for one task. This is what I have so far."
 )
 WORK_TOO_MUCH = (
-    "I stopped early because I reached the limit on how much text I can read for one task. This is what I have so far."
+    "I stopped early, because I reached the limit on the text that I can read for one task. This is what I have so far."
 )
 WORK_FORBIDDEN = "I stopped here. {why}"
 WORK_TAKEN_AWAY = "I stopped your task “{words}”. {why}"
