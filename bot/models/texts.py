@@ -30,10 +30,12 @@ MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 # The keys of channels
 
 OWN_KEY = "the channel's own key"  # In place of a setting, in errors for operators
-OWN_KEYS_HEADING = "**This channel's own API keys.** Questions here to these services' models are billed to the keys:"
+OWN_KEYS_HEADING = (
+    "**This channel's own API keys.** This channel's questions to these services are billed to these keys:"
+)
 NO_OWN_KEYS_YET = (
-    "This channel has no API keys of its own. Questions here are billed to my operator. A manager of the channel can "
-    "add a key for a service. Questions here to that service's models are then billed to the key."
+    "This channel has no API keys of its own, so its questions are billed to my operator. A manager of the channel can "
+    "add a key for a service. The channel's questions to that service are then billed to that key."
 )
 OWN_KEY_LINE = "- **{label}**{end}, added on {day}{state}"
 OWN_KEY_IS_REFUSED = ". **The service has not accepted it since {time}.** Check the account, or replace the key"
@@ -41,7 +43,7 @@ OWN_KEYS_UNUSED = (
     "**This channel's own API keys.** My operator has turned off channels' own keys, so I do not use them:"
 )
 OWN_KEYS_OF_MANAGERS = "Only managers of this channel and my operators can change its keys."
-NO_OWN_KEYS = "My operator's settings do not allow API keys for single channels."
+NO_OWN_KEYS = "My operator's settings do not allow API keys for individual channels."
 OWN_KEYS_OFF = "Set COGENCY_CHANNEL_KEYS=on first. Without it, channels' own keys are not used."
 NO_OWN_KEY_OF_SERVICE = "I do not use any of that service's models, so a key would have no effect."
 NO_OWN_KEYS_HERE = "This is not a channel. Use `/keys` in the channel that the keys are for."
@@ -134,13 +136,13 @@ CHECK_PAGE = "{model} at {address}, checked on {date} with Cogency {version}:"
 CHECK_TOOK = "Usage of this check: {took}."
 CHECK_NO_PRICE = "no list price"
 FORMS_UNCHECKED = (
-    "The bot uses text tool calls for this model. Run `cogency check-model` to compare them with native ones. After "
-    "the next restart, the bot uses the better form."
+    "The bot uses text tool calls for this model. Run `cogency check-model` to compare text and native tool calls. "
+    "After the next restart, the bot uses the better form."
 )
-FORMS_EQUAL = "The model works equally well with text and native tool calls: it passed {probes} with each."
+FORMS_EQUAL = "The model works equally well with text and native tool calls: it passed {probes} with either form."
 FORM_BETTER = (
     "The model works better with COGENCY_TOOLS_FORM={better}: it passed {text} with text tool calls and "
-    "{native} with native ones."
+    "{native} with native tool calls."
 )
 FORM_FOLLOWED = "With COGENCY_TOOLS_FORM=auto, the bot uses the {better} form for this model after the next restart."
 FORM_OTHER_SET = "COGENCY_TOOLS_FORM is {setting}. Change it, or set it to auto."
@@ -155,11 +157,12 @@ MODELS_AWAY = (
     "The server at {address} ({setting}) is not available. Check that the server is running and that the address is "
     "correct."
 )
-NO_PROVIDER_NAMED = "{setting} is set to a model without its provider. Write {vendor}: before it."
+NO_PROVIDER_NAMED = "{setting} is set to a model without its provider. Write {vendor}: before the model's name."
 UNKNOWN_PROVIDER = "{setting} must be rehearsal or one of {forms}."
 NO_MODEL_NAMED = "{setting} names a provider but no model. Write, for example, {provider}:{example}."
 KEY_MISSING = (
-    "{key} is missing. {setting} is set to {provider}{colon}…, which needs it. Set it in the environment or in .env."
+    "{key} is missing. It is required because {setting} is set to {provider}{colon}…. Set it in the environment or in "
+    ".env."
 )
 NOT_A_REGION = "{setting} must be an AWS region, as in us-east-1."
 NO_VERTEX_MODEL = (

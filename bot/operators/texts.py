@@ -66,14 +66,14 @@ FAILURES = {
     "exhausted": (
         "An answer reached a limit",
         (
-            "It used all model calls that COGENCY_MAX_ITERATIONS allows, repeated the same tool call, ran out of "
-            "budget, or was a long task that reached its time limit. A better model may need fewer calls."
+            "It used all model calls that COGENCY_MAX_ITERATIONS allows, repeated the same tool call, used up a "
+            "budget, or reached the time limit of a long task. A better model may need fewer calls."
         ),
     ),
     "failed": ("A turn failed because of a bug", "The log has the traceback. Please report it."),
     "put off": (
         "A turn had to wait for the database or the platform",
-        "The bot retries automatically. If this continues, check whether both can be reached.",
+        "The bot retries automatically. If this continues, check that the bot can reach both.",
     ),
     "lost": (
         "A turn was taken over or started again",
@@ -214,7 +214,7 @@ METRICS: Final[Mapping[str, str]] = {
     "build_info": "Always 1. The version label shows the running version.",
     "turns": "Turns that this process claimed, by outcome, such as answered, refused, lost, or put_off.",
     "turns_running": "Turns running in this process.",
-    "turn_seconds": "Time from when this process claims a turn until the turn ends.",
+    "turn_seconds": "Duration of turns, without the wait before this process claims them.",
     "turn_wait_seconds": "Time from a message until a process claims its turn, by the platform's clock.",
     "first_text_seconds": "Time from a message to the first visible text of its answer, by the platform's clock.",
     "reply_writes": (
@@ -224,7 +224,7 @@ METRICS: Final[Mapping[str, str]] = {
     "rate_limited": "Rate-limit responses from platforms (429).",
     "http_requests": "Requests from other programs to COGENCY_HTTP, by endpoint and outcome.",
     "model_calls": "Model calls in turns, by outcome: ok, or the kind of failure.",
-    "model_call_seconds": "Duration in seconds of the model calls that turns make.",
+    "model_call_seconds": "Duration of model calls in turns.",
     "tokens": "Tokens charged to budgets, by kind of token and kind of work, such as a turn or learning.",
     "spent_dollars": "US dollars charged, at list prices.",
     "unpriced_calls": "Charged model calls without a list price.",
@@ -236,9 +236,7 @@ METRICS: Final[Mapping[str, str]] = {
     "backlog": "Turns waiting, across all processes on this database.",
     "jobs": "Background jobs that ran, such as learning.",
     "job_seconds": "Duration of background jobs.",
-    "job_lag_seconds": (
-        "How long the oldest due job of each kind has waited. For learning, this shows how far it is behind."
-    ),
+    "job_lag_seconds": "How long the oldest due job of each kind has waited.",
     "leases_lost": (
         "Turns and jobs whose lease this process lost, usually because it was paused and another process took over."
     ),
@@ -251,12 +249,12 @@ METRICS: Final[Mapping[str, str]] = {
     ),
     "sockets_opened": "Connections opened to a platform.",
     "shards_taken": (
-        "Discord connections that this process claimed, whether free or previously held by a stopped process."
+        "Discord connections that this process claimed. Some were free, and a stopped process held the others."
     ),
     "shard_held": "1 for each Discord connection that this process holds. The sum is the number across all processes.",
     "loop_lag_seconds": "Delay of the event loop, measured every second.",
     "sockets": "Open connections to a platform.",
-    "socket_silence_seconds": "How long a connected platform has been silent.",
+    "socket_silence_seconds": "Time since a connected platform last sent anything.",
     "socket_age_seconds": "Age of the oldest open connection to a platform.",
     "loop_silence_seconds": "Time since the event loop's last check. The loop checks itself every second.",
 }
@@ -264,16 +262,13 @@ METRICS: Final[Mapping[str, str]] = {
 
 VERDICTS = "**Feedback**, {days} days: {good:,} good, {bad:,} bad."
 
-NO_OPERATOR = "Only operators can use this. COGENCY_OPERATORS lists them."
+NO_OPERATOR = "Only operators can use this command. COGENCY_OPERATORS lists them."
 NO_OPERATOR_PAGE = (
     "This process does not serve the operators' page. To turn the page on, set COGENCY_OPERATOR_PAGE for `cogency "
     "run`. Then `cogency operator` prints a sign-in link."
 )
 NO_OPERATOR_REPORT = "The report is available only in Slack or Discord, while `cogency run` is running."
-OPERATOR_PAGE = (
-    "[Open the operators' page]({link}). The link works for {minutes} minutes and signs in one browser after you "
-    "confirm. Do not share it."
-)
+OPERATOR_PAGE = "[Open the operators' page]({link}). The link works once, for {minutes} minutes. Do not share it."
 
 
 HOME_OPERATORS = "For operators"

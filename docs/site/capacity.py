@@ -44,12 +44,12 @@ _SAYS: Final = {
 _LIMITS: Final = (
     (
         "measured",
-        "a database that is, after a year, as large as the largest one that we measured",
+        "after a year, a database as large as the largest that we measured",
         "Measure first: run `python -m benchmarks.scale` on your machine.",
     ),
     (
         "discord",
-        f"{DISCORD_CALLS_S} calls a second of one Discord bot, if each reply is edited once a second",
+        f"{DISCORD_CALLS_S} calls a second by one Discord bot, if it edits each reply once a second",
         "The bot edits replies less often. To avoid this, add Discord applications, each with its own installation.",
     ),
     (
@@ -58,7 +58,7 @@ _LIMITS: Final = (
         "Add a [pooler](postgresql.md#connection-poolers-pgbouncer), or raise `max_connections`.",
     ),
     ("disk", f"{DISK / 1e12:.0f} TB of messages after a year", "Set a retention period, or divide the workspaces."),
-    ("processor", f"{BUSY:.0%} of {CORES} cores of PostgreSQL", "Divide the workspaces."),
+    ("processor", f"{BUSY:.0%} of PostgreSQL's {CORES} cores", "Divide the workspaces."),
 )
 # From so many questions a minute on, processors are the limit, not slots.
 _OF_PROCESSORS: Final = 100_000
@@ -80,8 +80,7 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         *(f"| {says} | {value} |" for says, value in (*_counts(scale), *(_times(scale) if is_idle else ()))),
         "",
         f"*{scale['day']}, {scale['machine']}.* To measure these values yourself, run `python -m benchmarks.scale`.",
-        "The command also measures processor times, which this page shows only if the machine's load was at most",
-        f"{MAX_LOAD}.",
+        f"This page shows processor times only if the machine's load was at most {MAX_LOAD}.",
         "",
         "## Cost of the model",
         "",
@@ -99,7 +98,10 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         f"at random, and that an answer uses its slot for {ANSWER_S:.0f} s on average. By default, a process has",
         f"{PLACES} slots (`COGENCY_MAX_RUNNING`) and can open {CONNECTIONS} connections to the database.",
         "",
-        "| Questions per minute | Processes x slots | Median wait | Slowest 5% | At once | Connections | Result |",
+        (
+            "| Questions per minute | Processes x slots | Median wait | 95th percentile | Answers at once |"
+            " Connections | Result |"
+        ),
         "|---|---|---|---|---|---|---|",
         *(_row(plan, simulated["metrics"]) for plan in plans),
         "",
@@ -108,7 +110,7 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         f"Assume that each workspace asks {QUESTIONS_A_DAY} questions on each of {DAYS} days a year, and",
         f"{QUESTIONS_A_DAY * BUSIEST_MINUTE:.1f} in its busiest minute. In that minute, {WORKSPACES:,} workspaces ask",
         f"{_a_minute():,.0f} questions, and use {_a_minute() * _INPUT / 1e6:,.0f} million input tokens.",
-        "One installation reaches the following limits:",
+        "One installation reaches each limit at this number of workspaces:",
         "",
         "| Limit | Workspaces | What to do |",
         "|---|---|---|",
@@ -119,9 +121,9 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         ),
         "",
         "If one installation cannot serve all workspaces, divide them among several installations, each with its own",
-        "database ([decision 16](adr/0016-workspaces-are-divided-among-installations.md)). Workspaces differ in size.",
-        "If each new workspace goes to the installation with the least work rather than to one chosen by its ID, the",
-        f"work is more even. In a simulation of {WORKSPACES:,} workspaces, the busiest database had this much work,",
+        "database ([decision 16](adr/0016-workspaces-are-divided-among-installations.md)). Workspaces differ in size,",
+        "so assign each new workspace to the installation with the least work, instead of choosing one by the",
+        f"workspace's ID. In a simulation of {WORKSPACES:,} workspaces, the busiest database had this much work,",
         "compared with an equal share:",
         "",
         "| Databases | Chosen by ID | With the least work |",
@@ -134,11 +136,11 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "",
         "## Limits at 100,000 questions a minute",
         "",
-        "If people ask 100,000 questions a minute, you reach the following limits, in this order:",
+        "At this rate, you reach these limits, in this order:",
         "",
         "1. **Connections.** One PostgreSQL server cannot serve hundreds of processes directly. Add a pooler in",
         "   transaction mode.",
-        "2. **The primary server.** Replicas can run searches, but they cannot write. If one machine is not enough,",
+        "2. **The primary server.** Replicas can only run searches. If one machine is not enough for all writes,",
         "   you need several installations, each with its own teams.",
         "3. **The platform.** Slack allows an app to send one message a second in a channel, and to make about fifty",
         "   edits a minute in a workspace. Discord allows a bot to make fifty calls a second. Add apps instead of",
@@ -161,7 +163,7 @@ def _counts(scale: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "bytes that PostgreSQL stores per message", f"{one['bytes_per_message']:,.0f}"
     yield "bytes per message for full-text search (included in the row above)", f"{one['index_bytes_per_message']:,.0f}"
     yield (
-        "how long a team waits while another team sends a flood of questions, compared with its usual wait",
+        "a team's wait while another team sends a flood of questions, compared with its usual wait",
         f"{one['flood_delay_ratio']:.2f} ×",
     )
 

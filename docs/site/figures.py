@@ -46,10 +46,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     ),
     "first_text": Benchmark(
         "Time to first text",
-        (
-            "The time from a mention to the first text of its answer, with a model that answers at once, and the "
-            "memory of the idle bot."
-        ),
+        ("The time from a mention to the first text of its answer, with a model that answers immediately."),
         (
             Measured(
                 "slack_first_text_ms",
@@ -84,7 +81,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     ),
     "live_edit": Benchmark(
         "Delay of live replies",
-        "The median time until a message shows what the model wrote, within the platforms' limits: one reply, and ten at once in five "
+        "The median time until a message shows what the model wrote, within the platforms' rate limits. Ten replies at once are in five "
         "channels.",
         (
             Measured(
@@ -129,21 +126,21 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     ),
     "stream": Benchmark(
         "Overhead per token",
-        "The cost of 500 answers that run at once in one process, compared with a bare client that reads the same text.",
+        "The cost of 500 answers at once in one process, compared with a bare client that reads the same text.",
         (
             Measured(
                 "cpu_ms_per_1000_tokens", "processor time for 1,000 tokens", "ms", "bare_cpu_ms_per_1000_tokens", _BARE
             ),
             Measured(
                 "kb_per_stream",
-                "memory of each of 500 answers that run at once",
+                "memory per answer, with 500 answers at once",
                 "KB",
                 "bare_kb_per_stream",
                 _BARE,
                 is_count=True,
             ),
             Measured(
-                "alone_p50_ms", "time until a token is shown, if only one answer runs", "ms", "bare_alone_p50_ms", _BARE
+                "alone_p50_ms", "time until a token is shown, with a single answer", "ms", "bare_alone_p50_ms", _BARE
             ),
         ),
     ),
@@ -153,7 +150,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         (
             Measured("intake_p50_ms_sqlite", "SQLite", "ms", "commit_p50_ms_sqlite", "one row committed"),
             Measured("intake_p50_ms_postgresql", "PostgreSQL", "ms", "commit_p50_ms_postgresql", "one row committed"),
-            Measured("kb_per_conversation", "memory of each of 200 streaming conversations", "KB", is_count=True),
+            Measured("kb_per_conversation", "memory per conversation, with 200 streaming at once", "KB", is_count=True),
         ),
     ),
     "parser": Benchmark(
@@ -190,13 +187,13 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
             ),
             Measured(
                 "upload_ratio_32",
-                "bytes sent in a turn of 32 rounds if each round sends the whole context, relative to sending only what is new",
+                "bytes sent in a turn of 32 rounds: the whole context in each round, relative to only the new part",
                 "×",
                 is_count=True,
             ),
             Measured(
                 "billed_ratio_openai_32",
-                "input tokens that the vendor bills if each round sends the whole context, relative to sending only what is new",
+                "input tokens billed in a turn of 32 rounds: the whole context in each round, relative to only the new part",
                 "×",
                 is_count=True,
             ),
@@ -204,7 +201,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     ),
     "tools": Benchmark(
         "Overhead of MCP servers",
-        "Measured with MCP servers on this machine.",
+        "The MCP servers run on the same machine.",
         (
             Measured(
                 "call_overhead_ms",
@@ -214,7 +211,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
                 "the call with the bare SDK",
             ),
             Measured(
-                "start_added_ms_0_servers", "time that MCP support adds to the start of a bot without MCP servers", "ms"
+                "start_added_ms_0_servers", "startup time that MCP support adds to a bot without MCP servers", "ms"
             ),
             Measured("idle_cpu_percent_20_servers", "processor time of twenty idle servers", "%"),
         ),
@@ -225,7 +222,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         (
             Measured(
                 "recall_at_1",
-                "questions in three languages for which the right message is the first result",
+                "questions in three languages whose first result is the right message",
                 "%",
                 "recall_at_1",
                 "plain full-text search",
@@ -233,7 +230,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
             ),
             Measured(
                 "recall_at_10",
-                "questions in three languages for which the right message is among the first ten results",
+                "questions in three languages whose first ten results include the right message",
                 "%",
                 "recall_at_10",
                 "plain full-text search",
@@ -243,11 +240,11 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     ),
     "search_scale": Benchmark(
         "Search in a large store",
-        "The time of a search of past threads, with warm caches.",
+        "The time to search past threads, with warm caches.",
         (
             Measured("messages", "messages in the store", ""),
             Measured("p50_ms", "median time of a search", "ms"),
-            Measured("p95_ms", "95th percentile of the time of a search", "ms"),
+            Measured("p95_ms", "95th percentile of a search", "ms"),
             Measured("heaviest_p95_ms", "95th percentile for the person with the most messages", "ms"),
         ),
     ),
@@ -255,16 +252,16 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
 _BENCHMARKS: Final = """\
 # Benchmarks
 
-The first command runs the benchmarks on this page, with their baselines, on your machine. The second command updates this page:
+Run these benchmarks and their baselines on your machine, and update this page:
 
 ```sh
 python -m benchmarks.all --quick
 make generated
 ```
 
-With `--quick`, the benchmarks use smaller inputs. Simulated platforms and models run on the same machine, so the measured times do not
-include the network. This page shows times only if the machine's load was at most {load} during the measurement. Sizes and counts do not
-depend on the load. For how well the bot finds past conversations, see [recall](recall.md#search-quality)."""
+With `--quick`, the benchmarks use smaller inputs. Simulated platforms and models run on the same machine, so times do not include the
+network. This page shows times only if the machine's load was at most {load}. Sizes and counts do not depend on the load. For how well the
+bot finds past conversations, see [recall](recall.md#search-quality)."""
 _NOT_SHOWN: Final = """\
 ## Times that are not shown
 

@@ -67,7 +67,9 @@ def test_an_address_of_a_vpc_endpoint_replaces_the_public_one_and_the_region_sta
 
 
 def test_a_missing_region_is_said_and_one_that_is_none_too() -> None:
-    with pytest.raises(SettingsError, match=r"AWS_REGION is missing\. COGENCY_MODEL is set to bedrock:…"):
+    with pytest.raises(
+        SettingsError, match=r"AWS_REGION is missing\. It is required because COGENCY_MODEL is set to bedrock:…"
+    ):
         chosen(CLAUDE, ModelSettings(bedrock_api_key=KEY))
     for name in ("local", "us-east-1.evil.example/", "aws-global"):
         with pytest.raises(SettingsError, match="AWS_REGION must be an AWS region, as in us-east-1"):

@@ -121,7 +121,10 @@ def test_an_unknown_provider_is_one_sentence_without_the_value(spec: str) -> Non
 def test_a_known_model_without_its_provider_is_told_which(spec: str, provider: str) -> None:
     with pytest.raises(SettingsError) as raised:
         first_choice(replace(EMPTY, model=spec))
-    assert str(raised.value) == f"COGENCY_MODEL is set to a model without its provider. Write {provider}: before it."
+    assert (
+        str(raised.value)
+        == f"COGENCY_MODEL is set to a model without its provider. Write {provider}: before the model's name."
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_a_missing_model_name_is_one_sentence_with_an_example(spec: str, example
 def test_a_missing_key_is_one_sentence_with_its_setting(name: str) -> None:
     with pytest.raises(
         SettingsError,
-        match=rf"{ENDPOINTS[name].key_setting} is missing\. COGENCY_MODEL is set to {name}:…, which needs it",
+        match=rf"{ENDPOINTS[name].key_setting} is missing\. It is required because COGENCY_MODEL is set to {name}:…\.",
     ):
         first_choice(replace(EMPTY, model=f"{name}:m"))
 

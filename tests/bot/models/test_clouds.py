@@ -35,7 +35,10 @@ def base_url(spec: str, settings: ModelSettings, has_identity: Callable[[str], b
 
 
 def test_a_deployment_needs_the_address_of_its_resource() -> None:
-    with pytest.raises(SettingsError, match=r"AZURE_OPENAI_ENDPOINT is missing\. COGENCY_MODEL is set to azure:…"):
+    with pytest.raises(
+        SettingsError,
+        match=r"AZURE_OPENAI_ENDPOINT is missing\. It is required because COGENCY_MODEL is set to azure:…",
+    ):
         base_url("azure:prod", ModelSettings(azure_api_key=KEY))
     assert base_url("azure:prod", ModelSettings(azure_endpoint=AZURE)) == f"{AZURE}/openai/v1"
     dated = ModelSettings(azure_endpoint=f"{AZURE}/openai/v1", azure_api_version="2024-10-21")
@@ -56,7 +59,10 @@ def test_a_model_of_vertex_ai_is_asked_where_its_location_is(location: str, url:
 
 
 def test_vertex_ai_needs_a_project_or_a_key() -> None:
-    with pytest.raises(SettingsError, match=r"GOOGLE_CLOUD_PROJECT is missing\. COGENCY_MODEL is set to vertex:…"):
+    with pytest.raises(
+        SettingsError,
+        match=r"GOOGLE_CLOUD_PROJECT is missing\. It is required because COGENCY_MODEL is set to vertex:…",
+    ):
         base_url("vertex:gemini-3.8-flash", ModelSettings())
     express = ModelSettings(vertex_api_key=KEY)
     assert base_url("vertex:gemini-3.8-flash", express) == "https://aiplatform.googleapis.com/v1"
