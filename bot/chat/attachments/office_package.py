@@ -185,17 +185,30 @@ def named_unread(counts: Mapping[str, int]) -> str:
     return NOT_READ.format(what=what) if what else ""
 
 
-def left_out(lines: Iterable[str], shown: str) -> Iterator[str]:
-    """Yield the lines of which at least a third of the words are not in `shown`, which is Markdown of the same file."""
-    words = set(_WORD.findall(_MARKUP.sub("", shown)))
+def left_out(lines: Iterable[str], shown: str, *, in_order: bool = True) -> Iterator[str]:
+    """Yield the lines that are not in `shown`, which is Markdown of the same file: at least a third of a line's words
+    are not in it, or two thirds of its phrases, as a long text has most words that a footnote may have. Not `in_order`:
+    only the words count, as the Markdown has them in another order.
+    """
+    words = _WORD.findall(_MARKUP.sub("", shown))
+    known, phrases = set(words), {size: {*_phrases(words, size)} for size in range(1, _PHRASE_WORDS + 1)}
     for line in lines:
-        own = set(_WORD.findall(line))
-        if own and 3 * len(own - words) >= len(own):
+        own = _WORD.findall(line)
+        unknown = set(own) - known
+        own_phrases = [*_phrases(own, min(_PHRASE_WORDS, len(own)))]
+        lost = sum(phrase not in phrases[len(phrase)] for phrase in own_phrases)
+        if own and (3 * len(unknown) >= len(set(own)) or (in_order and 3 * lost >= 2 * len(own_phrases))):
             yield line
 
 
+def _phrases(words: list[str], size: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(size)), strict=False)
+
+
+_PHRASE_WORDS: Final = 3
 _WORD: Final = re.compile(r"[^\W_]+")
-_MARKUP: Final = re.compile(r"[\\*`~]")
+# What the Markdown has between the words of a line: references to notes, the addresses of links, marks.
+_MARKUP: Final = re.compile(r"\[\[\w{1,9}\]\]\(#[^()\s]{0,200}\)|\]\([^()\s]{0,2000}\)|</?su[bp]>|[\\*`~]")
 
 
 def refuse_doctype(*_: object) -> None:

@@ -268,7 +268,7 @@ def _read_word(package: OfficePackage, main: str, text: str, output: DocumentOut
         raise NoText(NO_TEXT)
     output.text("\n\n".join(filter(None, (beside.summary, text))))
     beside.write(output)
-    output.text(f"\n\n{package.not_read([main])}")
+    output.text(f"\n\n{package.not_read([main], read='chart')}")
 
 
 def _read_slides(package: OfficePackage, main: str, text: str, output: DocumentOutput) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from bot.chat.attachments.drawings import ChartText, TextBoxes
 from bot.chat.attachments.office_package import OfficePackage, PartReader, left_out
-from bot.chat.attachments.spreadsheet import TextBoxes
 
 MAX_SLIDES: Final = 20_000
 
@@ -57,33 +57,6 @@ class _Rows(TextBoxes):
             self._row = None
 
 
-class _Chart(TextBoxes):
-    """As text boxes, with the labels and values of each series in one line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._values: list[str] | None = None
-        self._in_value = False
-
-    def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        super().begin(tag, attributes)
-        self._in_value = tag == "v"
-        if tag == "ser":
-            self._values = []
-
-    def end(self, tag: str) -> None:
-        super().end(tag)
-        self._in_value = False
-        if tag == "ser" and self._values is not None:
-            self.paragraphs.append(" | ".join(self._values))
-            self._values = None
-
-    def characters(self, text: str) -> None:
-        super().characters(text)
-        if self._in_value and self._values is not None and text.strip():
-            self._values.append(text.strip())
-
-
 class _Comments(PartReader):
     def __init__(self) -> None:
         self.found = list[str]()
@@ -124,6 +97,7 @@ class SlideText:
     def left_out(self, shown: str) -> Iterator[str]:
         """Yield the lines with a word that `shown` does not have."""
         yield from left_out((*self.shapes, *self.notes), shown)
+        yield from left_out(self.charts, shown, in_order=False)  # a table of all series, or nothing
         yield from self._comments()
 
     def _comments(self) -> Iterator[str]:
@@ -150,7 +124,7 @@ def read_slide(package: OfficePackage, part: str) -> SlideText:
         elif relation.kind == "diagramData":
             slide.shapes += _lines(package, relation.target)
         elif relation.kind == "chart":
-            chart = _Chart()
+            chart = ChartText()
             package.read_if_sound(relation.target, chart)
             slide.charts += chart.paragraphs
         elif relation.kind == "comments":

@@ -1,6 +1,6 @@
 """Reads the sheets of an xlsx file as a stream, row by row: one may have a million rows, or a cell in its last corner.
 
-Only what the cells hold is read, and from the styles only which of them are dates: so a fill, a font or an extension
+Only what the cells hold is read, and from the styles only the formats of numbers: so a fill, a font or an extension
 that is odd refuses nothing. (python-calamine reads such files, too, but fills its memory with the empty cells between
 two far corners, and knows no formulas; openpyxl refuses most of them.)
 """
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 from bot.chat.attachments.document_output import (
@@ -20,6 +21,8 @@ from bot.chat.attachments.document_output import (
     NoText,
     row_text,
 )
+from bot.chat.attachments.drawings import TextBoxes
+from bot.chat.attachments.number_format import BUILT_IN, shown_number
 from bot.chat.attachments.office_package import DAMAGED, OfficePackage, PartReader, Stop
 
 _COLUMN: Final = re.compile(r"[A-Za-z]{1,3}")
@@ -28,11 +31,28 @@ _NO_DATE: Final = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!(?:h+|m+|s+)\])[^\[\]]*\]
 _DATE: Final = re.compile(r"[dmyhs]", re.IGNORECASE)
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _DURATION: Final = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
+_SECOND_PARTS: Final = re.compile(r"s\.(0{1,3})", re.IGNORECASE)
 _THREAD: Final = "[Threaded comment]"  # The older form of a comment, of which the newer one is read
+# The kinds of what a workbook names as its sheets.
+_SHEETS: Final = frozenset({"worksheet", "dialogsheet", "xlMacrosheet", "xlIntlMacrosheet", "chartsheet"})
+_MARGINS: Final = frozenset(f"{which}{what}" for which in ("odd", "even", "first") for what in ("Header", "Footer"))
+_MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|K(?:[0-9A-F]{6}|\d\d[+-]\d{3})|\d{1,3}|.)', re.IGNORECASE | re.DOTALL)
+# What the codes of a header show; all others only say how.
+_MARGIN_WORDS: Final = {
+    "&&": "&",
+    "&P": "[page]",
+    "&N": "[pages]",
+    "&D": "[date]",
+    "&T": "[time]",
+    "&F": "[file name]",
+    **dict.fromkeys(("&L", "&C", "&R"), "\n"),
+}
+_CHANGING: Final = re.compile(r"\[(?:page|pages|date|time|file name)\]")
 MAX_COMMENTS: Final = 2_000
 
 NO_RESULT: Final = "(formulas without a stored result: {count:,}; their cells show the formula)\n"
 MORE_COLUMNS: Final = "(the sheet has more columns: its first {columns} were read)\n"
+CHART_SHEET: Final = "(this sheet is a chart)\n"
 DAMAGED_SHEET: Final = "(the rest of this sheet is damaged and was not read)\n"
 
 
@@ -51,27 +71,43 @@ class _Workbook(PartReader):
             self.recalculates = attributes.get("fullCalcOnLoad") in {"1", "true", "on"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """How a style shows numbers. `is_date`: False for a duration, None for any other number; `decimals`: of seconds."""
+
+    code: str = ""
+    is_date: bool | None = None
+    decimals: int = 0
+
+
+_GENERAL: Final = _Format()
+
+
 class _Styles(PartReader):
-    """Which styles show dates (True) or durations (False), by the number of the style."""
+    """The formats of the styles, by the number of the style."""
 
     def __init__(self) -> None:
-        self.dates = dict[int, bool]()
-        self._formats = dict[str, str]()
+        self.formats = dict[int, _Format]()
+        self._codes = dict[str, str]()
         self._in_cells = False
         self._number = 0
 
     def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "numFmt":
-            self._formats[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
+            self._codes[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
         elif tag == "cellXfs":
             self._in_cells = True
         elif tag == "xf" and self._in_cells:
             number = attributes.get("numFmtId", "")
-            code = self._formats.get(number, "")
+            code = self._codes.get(number, "")
             custom = bool(code) and _DATE.search(_NO_DATE.sub("", code)) is not None
             built_in = not code and number.isdecimal() and int(number[:9]) in _DATE_FORMATS
             if custom or built_in:
-                self.dates[self._number] = _DURATION.search(code) is None and number != "46"
+                parts = _SECOND_PARTS.search(code or ("mm:ss.0" if number == "47" else ""))
+                is_date = _DURATION.search(code) is None and number != "46"
+                self.formats[self._number] = _Format(code, is_date, len(parts[1]) if parts else 0)
+            elif code or number in BUILT_IN:
+                self.formats[self._number] = _Format(code or BUILT_IN[number])
             self._number += 1
 
     def end(self, tag: str) -> None:
@@ -109,7 +145,7 @@ class _Strings(PartReader):
 @dataclass(slots=True)
 class _Book:
     strings: list[str]
-    dates: Mapping[int, bool]
+    formats: Mapping[int, _Format]
     epoch: datetime
     recalculates: bool
     """Whether Excel calculates all formulas when it opens the file: a stored zero is a program's placeholder then."""
@@ -134,9 +170,12 @@ class _Sheet(PartReader):
         self._column = 0
         self._cell: _Cell | None = None
         self._into: list[str] | None = None
+        self._margin = list[str]()
         self._in_reading = False
         self._in_data = False
         self.has_more_columns = False
+        self.margins = dict[str, str]()  # Each header and footer, by its words
+        self.is_complete = False
 
     def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
         match tag:
@@ -154,6 +193,8 @@ class _Sheet(PartReader):
                 self._into = self._cell.pieces[tag]
                 if tag == "f":
                     self._into.append("=")
+            case _ if tag in _MARGINS:
+                self._into = self._margin = []
             case _:
                 pass
 
@@ -173,7 +214,11 @@ class _Sheet(PartReader):
                     raise Stop
                 self._output.text(row_text(self._row.get(column, "") for column in range(1, max(self._row) + 1)))
             case "sheetData":
-                raise Stop
+                self._in_data, self.is_complete = False, True
+            case _ if tag in _MARGINS:
+                self._into = None
+                if words := _margin_words("".join(self._margin)):
+                    self.margins.setdefault(words, tag[-6:].lower())
             case _:
                 pass
 
@@ -217,7 +262,14 @@ class _Sheet(PartReader):
             self._book.formulas += bool(formula)
             return "(formula)" if formula == "=" else formula
         style = int(cell.style) if cell.style.isdecimal() and len(cell.style) < 10 else -1
-        return _number_text(value.strip(), self._book.dates.get(style), self._book.epoch)
+        return _number_text(value.strip(), self._book.formats.get(style, _GENERAL), self._book.epoch)
+
+
+def _margin_words(code: str) -> str:
+    """Return the words of a header or footer, its parts in one line; "" if it shows only what changes, as its page."""
+    text = _MARGIN_CODE.sub(lambda found: _MARGIN_WORDS.get(found[0].upper(), ""), " ".join(code.split()))
+    shown = " | ".join(filter(None, (" ".join(part.split()) for part in text.split("\n"))))
+    return shown if any(map(str.isalnum, _CHANGING.sub("", shown))) else ""
 
 
 def _number_of(column: str) -> int:
@@ -228,23 +280,30 @@ def _number_of(column: str) -> int:
     return number
 
 
-def _number_text(value: str, is_date: bool | None, epoch: datetime) -> str:  # noqa: FBT001 -- of a table
-    """`is_date`: False for a duration, None for any other number."""
+def _number_text(value: str, shown_as: _Format, epoch: datetime) -> str:
     try:
         number = float(value)
-        if is_date is None:
-            return repr(number).removesuffix(".0") if "." in value or "e" in value.lower() else value
-        seconds = round(number * 86_400)
-        if not is_date:
-            return f"{seconds // 3_600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        if shown_as.is_date is None:
+            general = f"{number:.15g}" if "." in value or "e" in value.lower() else value
+            return (shown_number(Decimal(general), shown_as.code) if shown_as.code else "") or general
+        seconds = round(number * 86_400, shown_as.decimals)
+        if not shown_as.is_date:
+            return f"{'-' if seconds < 0 else ''}{_duration(abs(seconds), shown_as.decimals)}"
         moment = epoch + timedelta(seconds=seconds)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, ArithmeticError):
         return value
+    time = f"{moment:%H:%M:%S.%f}"[: len("00:00:00.") + shown_as.decimals].rstrip(".")
     if 0 <= number < 1:
-        return f"{moment:%H:%M:%S}"
+        return time
     if number < 60 and epoch.year == 1899:
         moment += timedelta(days=1)  # the calendar of 1900 counts a 29 February that was none
-    return f"{moment:%Y-%m-%d}" if seconds % 86_400 == 0 else f"{moment:%Y-%m-%d %H:%M:%S}"
+    return f"{moment:%Y-%m-%d}" if seconds % 86_400 == 0 else f"{moment:%Y-%m-%d} {time}"
+
+
+def _duration(seconds: float, decimals: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return f"{hours}:{minutes:02}:{rest:0{3 + decimals if decimals else 2}.{decimals}f}"
 
 
 def _unescaped(text: str) -> str:
@@ -281,31 +340,6 @@ class _Comments(PartReader):
             self._pieces.append(text)
 
 
-class TextBoxes(PartReader):
-    """The paragraphs of drawings: text boxes, and the words of diagrams."""
-
-    def __init__(self) -> None:
-        self.paragraphs = list[str]()
-        self._pieces = list[str]()
-        self._in_text = False
-
-    def begin(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 -- they say nothing
-        self._in_text = tag == "t"
-        if tag in {"br", "tab"}:
-            self._pieces.append(" ")
-
-    def end(self, tag: str) -> None:
-        self._in_text = False
-        if tag == "p" and (text := " ".join("".join(self._pieces).split())):
-            self.paragraphs.append(text)
-        if tag == "p":
-            self._pieces = []
-
-    def characters(self, text: str) -> None:
-        if self._in_text:
-            self._pieces.append(text)
-
-
 def read_spreadsheet(package: OfficePackage, main: str, output: DocumentOutput) -> None:
     """Read all sheets. Raises NoText if none can be read, or Full."""
     workbook, styles, strings = _Workbook(), _Styles(), _Strings()
@@ -317,21 +351,26 @@ def read_spreadsheet(package: OfficePackage, main: str, output: DocumentOutput) 
         if package.size(part) > MAX_UNPACKED:
             raise NoText(BROKEN)
         package.read_if_sound(part, strings)
-    book = _Book(strings.strings, styles.dates, workbook.epoch, workbook.recalculates)
+    book = _Book(strings.strings, styles.formats, workbook.epoch, workbook.recalculates)
     damaged = 0
     sheets = [*_sheets(package, main, workbook)]
     for name, part in sheets:
         output.part(f"sheet {name}")
+        if package.root(part) == "chartsheet":
+            output.text(CHART_SHEET)
         sheet = _Sheet(book, output)
         try:
             package.read(part, sheet)
         except DAMAGED:
-            damaged += 1
-            output.flush()
-            if not output.is_empty:
-                output.text(DAMAGED_SHEET)
+            if not sheet.is_complete:
+                damaged += 1
+                output.flush()
+                if not output.is_empty:
+                    output.text(DAMAGED_SHEET)
         if sheet.has_more_columns:
             output.text(MORE_COLUMNS.format(columns=MAX_COLUMNS))
+        for words, what in sheet.margins.items():
+            output.text(f"[{what}] {words}\n")
         for line in _beside(package, part):
             output.text(line)
     output.flush()
@@ -345,21 +384,23 @@ def read_spreadsheet(package: OfficePackage, main: str, output: DocumentOutput) 
 
 
 def _sheets(package: OfficePackage, main: str, workbook: _Workbook) -> Iterator[tuple[str, str]]:
-    """Yield the name and the part of each sheet with cells."""
-    relations = {one.id: one for one in package.relations(main)}
+    """Yield the name and the part of each sheet; those that the workbook does not name have a number."""
+    relations = {one.id: one for one in package.relations(main) if one.kind in _SHEETS and package.has(one.target)}
     found = set[str]()  # Each part is one sheet, however many names lead to it
     for name, id_ in workbook.sheets:
         relation = relations.get(id_)
-        is_sheet = relation is not None and relation.kind == "worksheet" and package.has(relation.target)
-        if relation is not None and is_sheet and relation.target not in found:
+        if relation is not None and relation.target not in found:
             found.add(relation.target)
             yield name, relation.target
-    if not found:
-        yield from ((str(number), part) for number, part in enumerate(package.parts("xl/worksheets/"), start=1))
+    unnamed = [one.target for one in relations.values()] or [*package.parts("xl/worksheets/")]
+    for part in unnamed:
+        if part not in found:
+            found.add(part)
+            yield str(len(found)), part
 
 
 def _beside(package: OfficePackage, sheet: str) -> Iterator[str]:
-    """Yield the comments and the text boxes of a sheet."""
+    """Yield the comments of a sheet, and the words of its text boxes, diagrams and charts."""
     for kind in ("comments", "threadedComment"):
         for part in package.related(sheet, kind):
             comments = _Comments()
@@ -367,7 +408,14 @@ def _beside(package: OfficePackage, sheet: str) -> Iterator[str]:
             for cell, text in comments.found:
                 if text and not text.startswith(_THREAD):
                     yield f"[comment on {cell}] {text}\n"
-    for part in package.related(sheet, "drawing"):
-        boxes = TextBoxes()
-        package.read_if_sound(part, boxes)
-        yield from (f"[text box] {paragraph}\n" for paragraph in boxes.paragraphs)
+    for drawing in package.related(sheet, "drawing"):
+        shown = {
+            "text box": [drawing],
+            "diagram": package.related(drawing, "diagramData"),
+            "chart": package.related(drawing, "chart"),  # Its titles: the values are in the cells
+        }
+        for what, parts in shown.items():
+            for part in parts:
+                words = TextBoxes()
+                package.read_if_sound(part, words)
+                yield from (f"[{what}] {paragraph}\n" for paragraph in words.paragraphs)

@@ -1,14 +1,15 @@
-"""Reads what is beside the text of a docx file: tracked changes, comments, headers and footers, notes.
+"""Reads what is beside the text of a docx file: tracked changes, comments, headers, footers, notes, diagrams, charts.
 
 The text itself is read by markitdown, which makes Markdown of it but knows nothing of these. What it leaves out, or
 cannot read at all, is taken from here: every paragraph of the document is compared by its words.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from bot.chat.attachments.document_output import DocumentOutput
+from bot.chat.attachments.drawings import ChartText, TextBoxes
 from bot.chat.attachments.office_package import OfficePackage, PartReader, left_out
 
 _DELETED: Final = frozenset({"del", "moveFrom"})
@@ -23,7 +24,8 @@ MAX_RANGES: Final = 50  # Comments that are about the same words: each word is n
 # What is read beside the text, in this order.
 LEFT_OUT, CHANGES, COMMENTS = "left out above", "tracked changes", "comments"
 FORM, FOOTNOTES, ENDNOTES, HEADERS, FOOTERS = "form fields", "footnotes", "endnotes", "headers", "footers"
-BESIDE: Final = (LEFT_OUT, FORM, CHANGES, COMMENTS, FOOTNOTES, ENDNOTES, HEADERS, FOOTERS)
+DIAGRAMS, CHARTS = "diagrams", "charts"
+BESIDE: Final = (LEFT_OUT, DIAGRAMS, CHARTS, FORM, CHANGES, COMMENTS, FOOTNOTES, ENDNOTES, HEADERS, FOOTERS)
 BELOW: Final = "(below the text: {what})"
 
 
@@ -220,6 +222,8 @@ class WordDocument:
         """Return what `shown`, the document as Markdown, does not have."""
         found = {
             LEFT_OUT: left_out((one.text for one in self._reader.paragraphs if not one.has_field), shown),
+            DIAGRAMS: self._drawn("diagramData", TextBoxes),
+            CHARTS: self._drawn("chart", ChartText),
             FORM: (one.text for one in self._reader.paragraphs if one.has_field),
             CHANGES: (one.marked for one in self._reader.paragraphs if one.marked),
             COMMENTS: self._comments(),
@@ -236,6 +240,12 @@ class WordDocument:
             reader = WordReader()
             self._package.read_if_sound(part, reader)
             yield from (one.marked or one.text for one in reader.paragraphs)
+
+    def _drawn(self, kind: str, reader: Callable[[], TextBoxes]) -> Iterator[str]:
+        for part in self._package.related(self._main, kind):
+            words = reader()
+            self._package.read_if_sound(part, words)
+            yield from words.paragraphs
 
     def _comments(self) -> Iterator[str]:
         for part in self._package.related(self._main, "comments"):

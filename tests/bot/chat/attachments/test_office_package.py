@@ -141,8 +141,8 @@ async def test_each_kind_of_cell_shows_what_it_holds() -> None:
         {"All": f"<row>{''.join(cells)}</row>"}, {"xl/sharedStrings.xml": strings, "xl/styles.xml": styles}, links
     )
     assert await read(made) == (
-        "[sheet All]\nTokyo | a b |  | TRUE | #DIV/0! | Tokyox | 2 | 2026-11-28 | 2026-11-28 18:00:00 | 36:00:00 | 3.5"
-        " | 12:00:00 | 2026-11-28 | 711.1"
+        "[sheet All]\nTokyo | a b |  | TRUE | #DIV/0! | Tokyox | 2 | 2026-11-28 | 2026-11-28 18:00:00 | 36:00:00 | "
+        "3.5 days | 12:00:00 | 2026-11-28 | 711.1"
     )
 
 
@@ -205,6 +205,41 @@ async def test_a_damaged_sheet_does_not_refuse_the_others() -> None:
     )
     assert await read(documents.workbook({"Prices": "<row"})) == kinds.BROKEN
     assert await read(documents.workbook({"Prices": ""})) == kinds.ONLY_PICTURES
+
+
+MARGINS = (
+    "<headerFooter><oddHeader>&amp;L&amp;&quot;Arial,Bold&quot;&amp;14R&amp;&amp;D plan&amp;CDraft&amp;R&amp;D"
+    "</oddHeader>"
+    "<oddFooter>Page &amp;P of &amp;N</oddFooter><evenHeader>&amp;A&amp;G</evenHeader></headerFooter>"
+)
+
+
+async def test_headers_and_footers_of_sheets_and_what_drawings_say_are_read() -> None:
+    spaces = f'xmlns:a="{TRANSITIONAL}/drawingml/2006/main"'
+    words = f"<x {spaces}><a:p><a:r><a:t>{{0}}</a:t></a:r></a:p></x>"
+    links = relation("g", "diagramData", "../diagrams/d.xml") + relation("c", "chart", "../charts/c.xml")
+    drawing: dict[str, str | bytes] = {
+        "xl/drawings/drawing1.xml": words.format("Note"),
+        "xl/diagrams/d.xml": words.format("Step one"),
+        "xl/charts/c.xml": words.format("Sales by month"),
+        "xl/drawings/_rels/drawing1.xml.rels": relationships(links),
+        "xl/worksheets/_rels/sheet0.xml.rels": relationships(relation("d", "drawing", "../drawings/drawing1.xml")),
+    }
+    data = documents.workbook({"Prices": ROWS}, drawing)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheet = archive.read("xl/worksheets/sheet0.xml").replace(b"</sheetData>", b"</sheetData>" + MARGINS.encode())
+    assert await read(repacked(data, {"xl/worksheets/sheet0.xml": sheet})) == (
+        f"{BOAT}\n[header] R&D plan | Draft | [date]\n[footer] Page [page] of [pages]\n[text box] Note\n"
+        "[diagram] Step one\n[chart] Sales by month\n\n(not read: 1 chart)"
+    )
+
+
+async def test_a_sheet_that_the_workbook_does_not_name_is_read_after_the_others() -> None:
+    data = documents.workbook({"Prices": ROWS, "Lost": ROWS.replace("boat", "canoe")})
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        names = archive.read("xl/workbook.xml").decode()
+    without = names.replace(names[names.index('<sheet name="Lost"') : names.index("</sheets>")], "")
+    assert await read(repacked(data, {"xl/workbook.xml": without.encode()})) == f"{BOAT}\n\n[sheet 2]\ncanoe | 4711"
 
 
 async def test_pictures_and_charts_are_named_as_not_read() -> None:
@@ -447,3 +482,22 @@ async def test_comments_deletions_headers_and_footers_of_open_documents_are_read
     assert await read(repacked(documents.open_document("text", body), {"styles.xml": b"<<<"})) == (
         "The fee [comment by Vera: How much?] is 90 EUR.\n\n[tracked changes]\n[deleted by Vera: 12 EUR]"
     )
+
+
+async def test_diagrams_and_charts_of_a_document_are_read() -> None:
+    space = f'xmlns:a="{TRANSITIONAL}/drawingml/2006/main"'
+    words = f"<a:p {space}><a:r><a:t>{{0}}</a:t></a:r></a:p>"
+    series = "<c:ser xmlns:c='urn:c'><c:v>Sales</c:v><c:v>May</c:v><c:v>4711</c:v></c:ser>"
+    told = await read(
+        word(paragraph("words"), diagramData=words.format("Step one"), chart=words.format("By month") + series)
+    )
+    assert told == (
+        "(below the text: diagrams, charts)\n\nwords\n\n[diagrams]\nStep one\n\n[charts]\nBy month\nSales | May | 4711"
+    )
+
+
+async def test_a_note_whose_words_a_long_text_has_elsewhere_is_not_lost() -> None:
+    words = paragraph("the old boat of the harbor was sold in spring by a man from the north")
+    note = "a man was sold the old harbor by the boat"
+    footnotes = f'<w:footnote w:id="2">{paragraph(note)}</w:footnote>'
+    assert (await read(word(words, footnotes=footnotes))).endswith(f"[footnotes]\n{note}")

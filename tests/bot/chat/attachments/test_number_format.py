@@ -1,0 +1,62 @@
+"""Numbers of a spreadsheet show as their cells do."""
+
+import time
+from decimal import Decimal
+
+import pytest
+
+from bot.chat.attachments.number_format import MAX_CODE_CHARS, shown_number
+
+ACCOUNTING = '_-* #,##0.00 "€"_-;-* #,##0.00 "€"_-;_-* "-"?? "€"_-;_-@_-'
+PHONE = "[<=9999999]###-####;(###) ###-####"
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "shown"),
+    [
+        ("0.125", "0.0%", "12.5%"),
+        ("0.125", "0%", "13%"),
+        ("-0.5", "0.0%", "-50.0%"),
+        ("1234.5", '"$"#,##0.00', "$1,234.50"),
+        ("-1234.5", "#,##0.00_);[Red](#,##0.00)", "(1,234.50)"),
+        ("12.5", "#,##0.00 [$€-407]", "12.50 €"),
+        ("1234.5", ACCOUNTING, "1,234.50 €"),
+        ("0", ACCOUNTING, "- €"),
+        ("420", "00000", "00420"),
+        ("123456789", "000-00-0000", "123-45-6789"),
+        ("5551234", PHONE, "555-1234"),
+        ("2125551234", PHONE, "(212) 555-1234"),
+        ("1234567", '0.0,,"M"', "1.2M"),
+        ("1234567", '#,##0,"K"', "1,235K"),
+        ("1234567.891", "#,##0.00", "1,234,567.89"),
+        ("12.50", "0.##", "12.5"),
+        ("12", "0.##", "12"),
+        ("0.5", ".00", ".50"),
+        ("12345.678", "0.00E+00", "1.23E+04"),
+        ("1", '"Yes";"Yes";"No"', "Yes"),
+        ("0", '"Yes";"Yes";"No"', "No"),
+        ("3", '[>5]"high";"low"', "low"),
+        ("-3", '[<0]0" below";0', "3 below"),
+        ("-3", "[Red]-0.0;[Blue]0.0", "3.0"),
+        ("12", "0 \\m", "12 m"),
+    ],
+)
+def test_a_number_shows_as_in_its_cell(number: str, code: str, shown: str) -> None:
+    assert shown_number(Decimal(number), code) == shown
+
+
+@pytest.mark.parametrize("code", ["", "General", "# ?/?", ";;;", "##0.0E+0", "[Red]"])
+def test_of_a_format_that_shows_nothing_or_is_not_known_nothing_comes(code: str) -> None:
+    assert not shown_number(Decimal("0.5"), code)
+
+
+def test_a_number_beyond_what_cells_show_stays_as_it_is() -> None:
+    assert not shown_number(Decimal("1e300"), "#,##0")
+
+
+@pytest.mark.parametrize("sign", ["#", "0,", '"', "[>1", "\\", ";", "E+0", "[", "%"])
+def test_a_long_format_takes_no_time(sign: str) -> None:
+    started = time.process_time()
+    shown_number(Decimal("12345.678"), sign * (40_000 // len(sign)))
+    assert time.process_time() - started < 0.5
+    assert len(shown_number(Decimal("12345.678"), sign * 40_000)) <= 2 * MAX_CODE_CHARS
