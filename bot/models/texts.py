@@ -22,7 +22,7 @@ MODEL_FOR_PLACE = "a manager chose it for this channel"
 
 NO_MODEL_LEFT = (
     "You cannot use any of the models that are allowed in this channel. A manager of the channel can allow others with "
-    "`/channel models NAME`, or all with `/channel models all`."
+    "`/channel models NAME`, or all models with `/channel models all`."
 )
 MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 
@@ -31,7 +31,7 @@ MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 
 OWN_KEY = "the channel's own key"  # In place of a setting, in errors for operators
 OWN_KEYS_HEADING = (
-    "**This channel's own API keys.** This channel's questions to these services are billed to these keys:"
+    "**This channel's own API keys.** The channel's questions to these services are billed to these keys:"
 )
 NO_OWN_KEYS_YET = (
     "This channel has no API keys of its own, so its questions are billed to my operator. A manager of the channel can "
@@ -170,9 +170,8 @@ NO_VERTEX_MODEL = (
     "vertex:gemini-3.8-flash."
 )
 NO_EMBEDDINGS = (
-    "COGENCY_EMBEDDINGS must be a model of a service that supports OpenAI's /embeddings endpoint, such as "
-    "openai:text-embedding-3-small or ollama:nomic-embed-text, or static:use-multilingual-3, which does not need a "
-    "service."
+    "COGENCY_EMBEDDINGS must be static:use-multilingual-3, or a model of a service that supports OpenAI's /embeddings "
+    "endpoint, such as openai:text-embedding-3-small or ollama:nomic-embed-text."
 )
 NO_STATIC_EMBEDDINGS = "COGENCY_EMBEDDINGS is set to an unknown built-in model. Use static:use-multilingual-3."
 STATIC_EMBEDDINGS_MISSING = (

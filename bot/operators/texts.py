@@ -38,7 +38,7 @@ FAILURES = {
     ),
     "ProviderSilent": (
         "A model did not start answering in time",
-        "A local model may still be loading. COGENCY_FIRST_TOKEN_TIMEOUT_S sets how long to wait.",
+        "A local model may still be loading. COGENCY_FIRST_TOKEN_TIMEOUT_S sets how long the bot waits.",
     ),
     "ProviderRefused": (
         "A model refused the request",
@@ -249,7 +249,7 @@ METRICS: Final[Mapping[str, str]] = {
     ),
     "sockets_opened": "Connections opened to a platform.",
     "shards_taken": (
-        "Discord connections that this process claimed. Some were free, and a stopped process held the others."
+        "Discord connections that this process claimed: free ones (free), and those of a stopped process (takeover)."
     ),
     "shard_held": "1 for each Discord connection that this process holds. The sum is the number across all processes.",
     "loop_lag_seconds": "Delay of the event loop, measured every second.",

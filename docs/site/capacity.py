@@ -183,7 +183,7 @@ def _times(scale: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     )
     yield "efficiency of four processes, compared with one", f"{one['efficiency_4']:.2f}"
     yield (
-        f"a search of one person's 100,000 among {one['messages']:,.0f} messages, 95th percentile",
+        f"95th percentile of a search in one person's 100,000 messages, of {one['messages']:,.0f} stored messages",
         f"{one['recall_p95_ms_10m']:.1f} ms",
     )
     yield "the same search with three more wordings of the question", f"{one['recall_wordings_p95_ms_10m']:.1f} ms"

@@ -81,7 +81,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     ),
     "live_edit": Benchmark(
         "Delay of live replies",
-        "The median time until a message shows what the model wrote, within the platforms' rate limits. Ten replies at once are in five "
+        "The median time until a message shows what the model wrote, within the platforms' rate limits. Ten replies at once go to five "
         "channels.",
         (
             Measured(
@@ -150,7 +150,9 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         (
             Measured("intake_p50_ms_sqlite", "SQLite", "ms", "commit_p50_ms_sqlite", "one row committed"),
             Measured("intake_p50_ms_postgresql", "PostgreSQL", "ms", "commit_p50_ms_postgresql", "one row committed"),
-            Measured("kb_per_conversation", "memory per conversation, with 200 streaming at once", "KB", is_count=True),
+            Measured(
+                "kb_per_conversation", "memory per conversation, with 200 conversations at once", "KB", is_count=True
+            ),
         ),
     ),
     "parser": Benchmark(

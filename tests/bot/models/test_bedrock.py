@@ -135,7 +135,7 @@ async def test_the_access_key_of_the_settings_signs_requests() -> None:
 
 
 def test_bedrock_offers_no_embeddings_in_openais_form() -> None:
-    with pytest.raises(SettingsError, match="COGENCY_EMBEDDINGS must be a model of a service"):
+    with pytest.raises(SettingsError, match="COGENCY_EMBEDDINGS must be static:use-multilingual-3, or a model"):
         open_embedder("bedrock:amazon.titan-embed-text-v2:0", IN_US)
 
 

@@ -121,7 +121,7 @@ async def test_a_resource_of_azure_has_embeddings_and_transcription_and_vertex_a
         open_transcriber("azure:gpt-4o-mini-transcribe", settings),
     ):
         await opened.aclose()
-    with pytest.raises(SettingsError, match="COGENCY_EMBEDDINGS must be a model of a service"):
+    with pytest.raises(SettingsError, match="COGENCY_EMBEDDINGS must be static:use-multilingual-3, or a model"):
         open_embedder("vertex:gemini-embedding-2", settings)
 
 
