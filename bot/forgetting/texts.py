@@ -188,7 +188,10 @@ def related_words(preview: Preview) -> str:
     are_all = preview.related.count == preview.in_view
     more = "" if are_all else "more "
     in_view = counted(preview.in_view, f"{more}answer", f"{more}answers")
-    written = f"I wrote {in_view} while I could see what you want to forget, but not in the same words."
+    which = "does not use the same words" if preview.in_view == 1 else "do not use the same words"
+    written = (
+        f"{in_view} of mine {which}, but I wrote {_them(preview.in_view)} while I could see what you want to forget."
+    )
     return written if are_all else f"{said_again} {written}"
 
 

@@ -41,7 +41,7 @@ KEEPS = (
 KEPT = f"{REMEMBERED}{{facts}}*"
 LEARNED_SINCE = f"{LEARNED_EARLIER}{{facts}}*"
 KEPT_AND_LEARNED = f"{REMEMBERED}{{facts}}. Learned from your earlier messages: {{earlier}}*"
-MAY_BE_OUTDATED = " (possibly outdated by entry {number}: “{newer}”)"
+MAY_BE_OUTDATED = " (possibly outdated because of entry {number}: “{newer}”)"
 KEEP_BOTH = "Keep both"
 KEEP = "Keep"
 REMOVE = "Remove"
@@ -99,8 +99,8 @@ MEMORY_FORMS: Mapping[str, str] = {
     "page": "Write `/memory page 2` for the second page of the list.",
     "delete": _ENTRY_FORM.format(word="delete"),
     "undo": (
-        "Write `/memory undo` to restore the entry you deleted last, or `/memory undo 3` to undo what I learned with "
-        "entry 3 of the list."
+        "Write `/memory undo` to restore the entry you deleted last, or `/memory undo 3` to undo what I learned as "
+        "entry 3."
     ),
     "correct": "Write the entry's number and the new text, as in `/memory correct 3 I prefer tea`.",
     "everywhere": _ENTRY_FORM.format(word="everywhere"),
@@ -170,7 +170,7 @@ MEMORY_FULL = (
     "In one place, I have almost reached the limit of {most:,} facts about you. To make room for new facts, I delete "
     "outdated facts first, and then the ones that have gone unused the longest."
 )
-LEARNING = "I was learning something at that moment, so nothing changed. Try again."
+LEARNING = "Nothing changed, because I was learning something at that moment. Try again."
 EXPORTED = "This is what I know about you."
 PAUSE_NOT_THE_MANAGER = (
     "Only channel managers and operators can pause learning in a channel for everyone. To pause it for yourself, use "

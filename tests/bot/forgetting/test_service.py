@@ -93,7 +93,10 @@ async def test_what_may_say_the_same_elsewhere_is_shown_and_falls_only_with_the_
         ending = Closing(Outcome.ANSWERED, "Not with that organ.", context_messages=(ill.message,))
         await store.ledger.finish(await claimed(store), ending, START)
         question = await service.ask(ANN, "thread")
-        assert "I wrote 1 answer while I could see what you want to forget, but not in the same words." in question.text
+        assert (
+            "1 answer of mine does not use the same words, but I wrote it while I could see what you want to forget."
+            in question.text
+        )
         assert "- Not with that organ." in question.text
         receipt = await service.forget(ANN, question.wider if wider else question.token)
         assert ("elsewhere may say the same thing in other words" in receipt.text) is not wider

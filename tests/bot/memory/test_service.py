@@ -490,7 +490,7 @@ async def test_the_list_shows_what_may_be_outdated_by_which_entry_both_with_thei
     await said_and_learned(office, "Our team eats lunch in the garden", "", "Our team eats lunch in the garden", 0)
     await said_and_learned(office, "Our team eats lunch on the roof", "", "Our team eats lunch on the roof", 9)
     older, newer = (await office.ask("")).entries
-    doubt = f"(possibly outdated by entry {newer.number}: “Our team eats lunch on the roof”)"
+    doubt = f"(possibly outdated because of entry {newer.number}: “Our team eats lunch on the roof”)"
     assert older.text == f"Our team eats lunch in the garden {doubt}"
     assert newer.text == "Our team eats lunch on the roof"
     days = [(NOON + timedelta(days=days)).date().isoformat() for days in (0, 9)]
