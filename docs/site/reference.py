@@ -301,8 +301,8 @@ def each_once(names: Iterable[str], words: Mapping[str, object]) -> list[str]:
 class Fate(StrEnum):
     """What forgetting does to the rows of a table."""
 
-    ERASED = "The row is erased"
-    STAYS = "The row stays"
+    ERASED = "erased"
+    STAYS = "stays"
     """It contains no text that people wrote."""
 
 
@@ -581,8 +581,8 @@ _STORED: Final = f"""\
 This page lists every table of the database: its contents, how long the bot stores them, and what [forgetting](memory.md#forgetting) does to them. {_MADE}
 See also [where the database is](operating.md#where-data-is-stored-and-sent).
 
-*The row is erased* means that the bot deletes the row, and then checks that a search no longer finds it. SQLite also removes the bytes from the file. With
-PostgreSQL, the next vacuum removes the bytes.
+Where a row is *erased*, the bot deletes it, and then checks that a search no longer finds it. SQLite also removes the bytes from the file. With
+PostgreSQL, the next vacuum removes the bytes. Where a row *stays*, the column says why it may.
 """
 
 
