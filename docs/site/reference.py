@@ -191,7 +191,8 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
     "is edited or deleted, the bot updates waiting questions and what it remembers.",
     "guild_reactions": "To receive 👍 and 👎 on the bot's answers as feedback, and 🗑 to delete an answer.",
     "guilds": "To know channels, threads, and roles. From them, the bot knows who can read a place, and so which messages it can use there. The "
-    "bot also learns that a channel was deleted or that a server removed the bot, and then erases their messages (a server's after `COGENCY_REMOVAL_GRACE_DAYS` days).",
+    "bot also learns when a channel is deleted or a server removes the bot. It then erases the messages from there, for a "
+    "server after `COGENCY_REMOVAL_GRACE_DAYS` days.",
     "message_content": "To receive the text of messages that do not mention the bot: messages in its threads and, if a channel's managers "
     "chose `/channel ambient on`, questions in the channel. Without this intent, mentions, direct messages, and commands "
     "still work.",
@@ -543,13 +544,13 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "budget_pause": Stored("how long an answer waits for a budget", "until the answer is complete"),
         "act_count": Stored(
-            "how often the bot posted, reacted, or pinned on a day, for each person and each channel",
+            "how often the bot posted, reacted, or pinned on each day, for each person and each channel",
             "permanently",
             Fate.STAYS,
             "It counts toward the limits on actions",
         ),
         "code_time": Stored(
-            "for how many seconds a person's Python code ran on a day",
+            "how long a person's Python code ran on each day, in seconds",
             "permanently",
             Fate.STAYS,
             "It counts toward budgets",
@@ -582,7 +583,7 @@ This page lists every table of the database: its contents, how long the bot stor
 See also [where the database is](operating.md#where-data-is-stored-and-sent).
 
 Where a row is *erased*, the bot deletes it, and then checks that a search no longer finds it. SQLite also removes the bytes from the file. With
-PostgreSQL, the next vacuum removes the bytes. Where a row *stays*, the column says why it may.
+PostgreSQL, the next vacuum removes the bytes. Where a row *stays*, the column says why.
 """
 
 
@@ -619,7 +620,7 @@ The bot reads not only text, but also forwarded messages, cards from apps, files
 - **Other messages**: a message for which someone chose *Ask about this message* and, if a question needs them, messages such as a channel's history or results of Slack's search.
 
 The bot treats forwarded messages and apps' posts as quotations, not as instructions or as facts about the sender. The exception is posts by apps in
-`COGENCY_ALLOWED_BOTS`, which can ask questions. If people forward messages to each other in a thread with the bot, it stores these messages as quotations, and forgets them together with the messages that forwarded them. It stores messages that a question forwards, replies to, or links to only until it has answered.
+`COGENCY_ALLOWED_BOTS`, which can ask questions. If people forward messages to each other in a thread with the bot, it stores these messages as quotations, and forgets them together with the messages that forwarded them. Messages that a question forwards, replies to, or links to are stored only until the bot has answered.
 
 If the bot cannot read a part, the model sees a note instead, such as "{UNREADABLE}", and can mention this in its answer.
 The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. If a message exceeds one of these limits, the model sees a note.
