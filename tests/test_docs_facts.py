@@ -80,6 +80,7 @@ from agent.toolbox.tool_search import MAX_SCHEMA_TOKENS
 from agent.tools import functions, recall, skill
 from agent.tools.read_channel import ChannelLimits
 from benchmarks.house_code import ROOT
+from benchmarks.tokens import prefix_tokens
 from bot.api import http_api, posting
 from bot.api.mcp_server import client_documents
 from bot.api.mcp_server.token_user import CALLS_A_MINUTE
@@ -168,6 +169,11 @@ def hours(time: timedelta) -> float:
 def stated(actual: float, expected: float, sentence: str) -> str:
     """A sentence that says `expected` in other words than a number: "half an hour"."""
     return sentence if actual == expected else f"{sentence} (not {expected:g}, but {actual:g})"
+
+
+def most_tools_in_full() -> int:
+    """The most tools of the benchmark whose schemas the model sees."""
+    return max(n for n in range(30) if prefix_tokens(n) == prefix_tokens(n, listed=False))
 
 
 def default_of(name: str) -> float:
@@ -475,7 +481,10 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"(default: {functions.TIMEOUT_S:g})",
         f"At most {words(functions.MAX_THREADS)} of these threads",
     ),
-    "tools": (f"up to {MAX_SCHEMA_TOKENS:,} tokens",),
+    "tools": (
+        f"up to {MAX_SCHEMA_TOKENS:,} tokens (about {words(most_tools_in_full())} tools)",
+        f"about {round(prefix_tokens(200), -2):,} tokens instead of {round(prefix_tokens(200, listed=False), -2):,}",
+    ),
     "upgrading": (stated(engine.TABLE_S, 1, "within a second"),),
 }
 
