@@ -200,7 +200,7 @@ TOOL_STEP = "{decision}, {effect}; {outcome}"
 WAITED = ("Waiting", "for a free worker and for earlier questions in the conversation")
 WAITED_AND_PREPARED = ("Waiting and preparing", "the start time was not recorded")
 PREPARED = ("Preparing", "reading history, memory, and files")
-SHOWED = ("Showing and storing", "until the platform and the database had stored the whole reply")
+SHOWED = ("Showing and storing", "until the platform and the database stored the whole reply")
 
 IN_DIRECT = "direct messages"
 DOCUMENTS, DOCUMENTS_SAY = "Documents", "that people added to a place"
