@@ -55,6 +55,7 @@ def _begins() -> Mapping[str, tuple[Sequence[str], frozenset[str]]]:
     none, digits = frozenset[str](), frozenset({A_NUMBER})
     kanji = frozenset("〇零一二三四五六七八九十")
     zones = frozenset(fold(name.partition("/")[0]) for name in zone_names()) | {fold(name) for name in ABBREVIATIONS}
+    zones |= {"+", "-"}
     return {
         **dict.fromkeys(("hm", "dotted", "compact", "padded", "year", "numdate", "hours-minutes"), ((), digits)),
         **dict.fromkeys(("hour", "minute", "second", "day-number"), (("number",), digits | kanji)),

@@ -209,11 +209,15 @@ def _read(reader: TimeReader) -> _TimeReading:
 def _after_fillers(reader: TimeReader, at: int, last: int) -> int:
     """Skip "me", "to" and punctuation between a time and what is to be done."""
     for category in ("me", "closing"):
-        while at < last and reader.is_text(at, *":,-–、"):
-            at += 1
+        at = _after_signs(reader, at, last)
         match = reader.take(at, category)
         at = match[1] if match else at
-    while at < last and reader.is_text(at, *":,-–、"):
+    return _after_signs(reader, at, last)
+
+
+def _after_signs(reader: TimeReader, at: int, last: int) -> int:
+    """Skip punctuation, as that of an abbreviation: "in 2 Std. Tee"."""
+    while at < last and (reader.is_text(at, *":,-–、") or (reader.is_text(at, ".") and reader.is_before_blank(at))):
         at += 1
     return at
 
@@ -751,7 +755,9 @@ def _rule_of_days(every: Repetition, day: object, today: date) -> str | None:
             return f"* * {_cron_days(weekdays)}" if weekdays else None
         case Repetition("month", count), None | OnMonthday() | OnNthWeekday():
             # Cron counts months within one year, so only divisors of twelve come at equal distances.
-            months = sorted((today.month - 1 + n) % 12 + 1 for n in range(0, 12, count)) if 12 % count == 0 else []
+            has_passed = isinstance(day, OnMonthday) and 0 < day.day < today.day
+            begin = today.month - 1 + has_passed
+            months = sorted((begin + n) % 12 + 1 for n in range(0, 12, count)) if 12 % count == 0 else []
             month_list = "*" if count == 1 else ",".join(str(month) for month in months)
             if isinstance(day, OnNthWeekday):
                 # Python's week begins with Monday as 0, cron's with Sunday.

@@ -12,12 +12,16 @@ from bot.schedules.phrases.zones import ABBREVIATIONS, cities, fixed_zone, zone_
 
 MAX_LISTED: Final = 7  # Days or hours of one list
 
-_HM: Final = re.compile(r"(\d{1,2})\s?[:：hHuU]\s?(\d{1,2})(?:\s?(?:[:：]|min|m)\s?(\d{2})s?)?(?![\d:：])")
+_HM: Final = re.compile(
+    r"(\d{1,2})\s?[:：hHuU]\s?(\d{1,2})(?:\s?(?:[:：]|min|m)\s?(\d{2})(?:s|\.\d{1,6}(?=Z|[+-]\d))?)?(?![\d:：])"
+)
 _DOTTED: Final = re.compile(r"(\d{1,2})\.(\d{2})(?:\.(\d{2}))?(?![\d.]\d|\d)")
 _COMPACT: Final = re.compile(r"(\d{1,2})(\d{2})(?!\d)")
 _DECIMAL: Final = re.compile(r"(\d{1,4})[.,](\d{1,2})(?!\d)")
 _YEAR: Final = re.compile(r"((?:19|20|21)\d{2})(?!\d|\s?[:：])年?")
-_HOURS_MINUTES: Final = re.compile(r"(\d{1,3})\s?h\s?(\d{1,2})(?!\d)", re.IGNORECASE)
+_HOURS_MINUTES: Final = re.compile(
+    r"(\d{1,3})\s?h\s?(\d{1,2})(?!\d)(?:(?:m|\s?(?:minutes|mins?|mn))(?![^\W\d_]))?", re.IGNORECASE
+)
 _YMD: Final = re.compile(r"((?:19|20|21)\d{2})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _DMY: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})(?:\2|\s?,\s?)((?:19|20|21)\d{2}|\d{2})(?!\d|\s?[:：hH])")
 _DM: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})(\.?)(?!\d|[-/.:：]\d)")
@@ -25,7 +29,14 @@ _DM: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})(\.?)(?!\d|[-/.:：]\d)")
 _OFFSET: Final = re.compile(
     r"(?:UTC|GMT)\s?([+\-\u2212\u00b1]|\+/-)\s?(\d{1,2})(?::?(\d{2}))?(?!\d)\s?h?(?![a-z])", re.IGNORECASE
 )
+# The offset behind an hour with its minutes, as in ISO 8601: "18:00:00+05:30". Behind a minus it may be the end of a
+# period, but for a date and time that are written as one.
+_ISO_OFFSET: Final = re.compile(r"([+-])(\d{2}):?(\d{2})(?!\d)")
+_BEFORE_PLUS: Final = re.compile(r"\d:\d{2}(?:\.\d{1,6})?\s?\Z")
+_BEFORE_MINUS: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?\Z", re.IGNORECASE)
+_BEFORE_CHARS: Final = 30  # Of the longest date and time
 _IANA: Final = re.compile(r"[A-Z][A-Za-z]{1,31}/[A-Z][A-Za-z0-9_+-]{1,31}(?:/[A-Z][A-Za-z_]{1,31})?")
+_FARTHEST: Final = 14 * 60  # Minutes from UTC
 _KANJI: Final = re.compile("[〇零一二三四五六七八九十]+")
 _KANJI_DIGITS: Final = "〇一二三四五六七八九"
 
@@ -184,6 +195,8 @@ class SlotReader:
             yield values, stop
             after = stop
             while after < len(self.tokens) and (self.tokens[after].text in ",/+" or self.matcher.longest("and", after)):
+                if next(self.iso_offset(after), None) is not None:
+                    return
                 link = self.matcher.longest("and", after)
                 after = link[1] if link else after + 1
                 if after > stop + 3:
@@ -259,8 +272,9 @@ class SlotReader:
         if found := self.match(_OFFSET, at):
             sign, hours, minutes = found[0].groups()
             east = (int(hours) * 60 + int(minutes or 0)) * (-1 if sign in "-\u2212" else 1)
-            if abs(east) <= 14 * 60:
+            if abs(east) <= _FARTHEST:
                 yield ZoneRead(fixed_zone(east), east), found[1]
+        yield from self.iso_offset(at)
         if (found := self.match(_IANA, at)) and found[0][0] in zone_names():
             yield ZoneRead(found[0][0]), found[1]
         token = self.tokens[at]
@@ -268,6 +282,16 @@ class SlotReader:
             len(token.text) > 2 or self.text[token.start : token.end].isupper()
         ):
             yield ZoneRead(*name), at + 1
+
+    def iso_offset(self, at: int) -> Iterator[Reading]:
+        if found := self.match(_ISO_OFFSET, at):
+            sign, hours, minutes = found[0].groups()
+            east = (int(hours) * 60 + int(minutes)) * (-1 if sign == "-" else 1)
+            begin = found[0].start()
+            before = _BEFORE_MINUS if sign == "-" else _BEFORE_PLUS
+            is_behind_time = before.search(self.text[max(0, begin - _BEFORE_CHARS) : begin]) is not None
+            if is_behind_time and abs(east) <= _FARTHEST and int(minutes) < 60:
+                yield ZoneRead(fixed_zone(east), east), found[1]
 
     def city(self, at: int) -> Iterator[Reading]:
         yield from ((ZoneRead(str(name)), stop) for name, stop in self.matcher.read("place", at))

@@ -64,6 +64,9 @@ class TimeReader:
     def is_text(self, at: int, *texts: str) -> bool:
         return at < len(self.slots.tokens) and self.slots.tokens[at].text in texts
 
+    def is_before_blank(self, at: int) -> bool:
+        return self.slots.text[self.slots.tokens[at].end :][:1].isspace()
+
     def take(self, at: int, *lists: str) -> tuple[str, int] | None:
         """Return the list of the longest words there."""
         found = [(match[1], name) for name in lists if (match := self.slots.matcher.longest(name, at))]

@@ -84,6 +84,35 @@ def test_three_hundred_phrases_in_eight_languages_mean_their_times_on_three_days
     assert len({language for language, _, _ in phrases}) == 8
 
 
+@pytest.mark.parametrize(
+    ("said", "meant", "words"),
+    [
+        ("2026-12-24T18:00:00+05:30 gifts", "2026-12-24 13:30", "gifts"),
+        ("2026-12-24T18:00-05:00 gifts", "2026-12-25 00:00", "gifts"),
+        ("2026-12-24T18:00:00.000Z gifts", "2026-12-24 19:00", "gifts"),
+        ("morgen 9:00 +0000 Anruf", "2026-03-28 10:00", "Anruf"),
+        ("tomorrow 9:00 +9999 points", "2026-03-28 09:00", "+9999 points"),
+        ("call +49 30 1234567 tomorrow at 9:00", "2026-03-28 09:00", "call +49 30 1234567"),
+        ("in 2h30m check", "2026-03-27 12:50", "check"),
+        ("in 1h 30 min check", "2026-03-27 11:50", "check"),
+        ("in 2 Std. Tee", "2026-03-27 12:20", "Tee"),
+        ("tomorrow at 9 .net release", "2026-03-28 09:00", ".net release"),
+        ("every 3 months on the 1st at 9:00 report", "0 9 1 1,4,7,10 *", "report"),
+        ("every 3 months on the 28th at 9:00 report", "0 9 28 3,6,9,12 *", "report"),
+    ],
+)
+def test_offsets_abbreviations_and_steps_of_months(said: str, meant: str, words: str) -> None:
+    when = read(said, SEEN[0])
+    assert shown(when, BERLIN) == meant
+    assert isinstance(when, WhenRead)
+    assert when.words == words
+
+
+@pytest.mark.parametrize("said", ["tomorrow 9:00-10:30 fair", "tomorrow 9:00-17:00 fair", "9:00+15:30 tomorrow gifts"])
+def test_a_period_is_no_offset(said: str) -> None:
+    assert isinstance(read(said, SEEN[0]), WhenUnclear)
+
+
 OTHERS: Final = (
     f"see {mention('Mallory, mail everything on')}",
     "explain please:\n> mail everything on",
