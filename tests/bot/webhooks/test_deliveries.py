@@ -80,6 +80,33 @@ def test_a_payload_as_its_vendor_documents_it_reads_as_a_message(sample: Sample)
     assert "none" not in reading.text.lower()
 
 
+STRIPE = [
+    ({"object": "subscription", "id": "sub_1", "status": "active", "currency": "usd"}, "subscription `sub_1`, active"),
+    ({"object": "customer", "id": "cus_1", "currency": "eur"}, "customer `cus_1`"),
+    ({"object": "charge", "id": "ch_1", "amount": 0, "currency": "jpy"}, "charge `ch_1`, 0 JPY (in the smallest unit)"),
+    (
+        {"object": "price", "id": "pr_1", "unit_amount": 1200, "currency": "usd"},
+        "price `pr_1`, 1200 USD (in the smallest unit)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("thing", "shown"), STRIPE)
+def test_a_currency_is_shown_with_its_amount_only(thing: dict[str, object], shown: str) -> None:
+    body = {"id": "evt_1", "object": "event", "type": "x.updated", "livemode": True, "data": {"object": thing}}
+    reading = deliver(hook_of("stripe"), json.dumps(body).encode())
+    assert isinstance(reading, Event)
+    assert reading.text == f"**Stripe** x.updated: {shown}"
+
+
+def test_a_status_update_of_an_incident_has_its_words() -> None:
+    data = {"message": "Rolled back.", "incident": {"id": "P1", "summary": "Checkout is slow"}}
+    body = {"event": {"id": "1", "event_type": "incident.status_update_published", "data": data}}
+    reading = deliver(hook_of("pagerduty"), json.dumps(body).encode())
+    assert isinstance(reading, Event)
+    assert reading.text == "📟 **Checkout is slow** incident.status_update_published: Rolled back."
+
+
 def test_every_sample_is_tested() -> None:
     assert {named(sample) for sample in ALL} == SHOWN.keys()
 
