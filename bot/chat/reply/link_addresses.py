@@ -44,6 +44,10 @@ _LINK = regex.compile(
 _LEADS_OUT = regex.compile(
     r"[\W_]*?(?:[a-z][a-z\d+.-]{0,100}:(?!:)\S|(?:https?|ftp|mailto|tel):\S|[/\\]{2}|www\.)", regex.IGNORECASE
 )
+# An element of XML in its namespace, as "soap:Envelope xmlns:soap=", which is no address.
+_ELEMENT = regex.compile(
+    r"(?!https?:|mailto:|tel:|ftp:)[a-z_][\w.-]{0,99}+:[a-z_][\w.-]*+\s++[\w:.-]++=", regex.IGNORECASE
+)
 _BREAKS = regex.compile(r"[\t\r\n]")  # Browsers leave them out of an address
 _ESCAPED = regex.compile(r"\\(?=[!-/:-@\[-`{-~])")
 # Bounded, as it is held back: of a link that never ends 250 characters wait, and no more.
@@ -77,7 +81,11 @@ def show_addresses(
             continue
         # Read only once a link needs it: most answers have none, and this runs with each piece.
         code = code or code_map(text, reader, complete=complete)
-        is_reference = match[0] == "<" and reader is MarkdownReader.WITH_REFERENCES
+        is_reference = (
+            match[0] == "<"
+            and reader is MarkdownReader.WITH_REFERENCES
+            and not (code.covers(match.start()) and _ELEMENT.match(match["start"]))
+        )
         if code.covers(match.start()) and not is_reference:
             continue
         # It may still become code, in which nothing may change: shown once that is certain.

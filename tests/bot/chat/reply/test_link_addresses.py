@@ -13,7 +13,7 @@ from agent.events import CallFinished, CallStarted, ReplyEnded, TextArrived
 from agent.messages import Reference, ResultStatus, ToolCall, ToolResult
 from bot.chat.reply.link_addresses import show_addresses
 from bot.chat.reply.pages import Draft, Frames
-from bot.chat.reply.surface import Limits
+from bot.chat.reply.surface import Limits, MarkdownReader
 from tests.examples import examples
 from tests.fakes.link_pieces import LINK_PIECES
 
@@ -116,6 +116,15 @@ def test_a_link_to_what_was_read_and_what_is_none_stay_as_they_were_written(text
 )
 def test_an_address_that_was_not_read_as_it_stands_is_shown(text: str, readable: str) -> None:
     assert shown(text, READ) == readable
+
+
+def test_an_element_of_xml_stays_as_it_is_in_code_of_slack() -> None:
+    names = "".join(f' xmlns:a{number}="http://example.test/{number}"' for number in range(12))
+    text = f"```xml\n<soap:Envelope{names}>\n```\n"
+    assert show_addresses(text, lambda _: False, complete=True, reader=MarkdownReader.WITH_REFERENCES) == text
+    link = "```\n<https://evil.test/a b=|agenda>\n```\n"
+    broken = link.replace("<", "‹")
+    assert show_addresses(link, lambda _: False, complete=True, reader=MarkdownReader.WITH_REFERENCES) == broken
 
 
 pieces = st.sampled_from(
