@@ -42,8 +42,9 @@ def repair(result: Fields) -> None:
         if isinstance(result.get(name), list):
             result[name] = [fields for entry in _objects(result[name]) if (fields := clean(entry)) is not None]
             return
-    if result.get("contents") is not None:
-        result["contents"] = [_resource(entry) for entry in _objects(result["contents"])]
+    if "contents" in result:
+        contents = [] if result["contents"] is None else _objects(result["contents"])
+        result["contents"] = [_resource(entry) for entry in contents]
     elif isinstance(result.get("messages"), list):
         result["messages"] = [message for entry in _objects(result["messages"]) for message in _messages(entry)]
     elif {"content", "structuredContent"} & result.keys() or result.keys() <= _RESULT_FIELDS - {"resultType"}:
@@ -176,7 +177,7 @@ def _messages(value: object) -> list[Fields]:
     """Return the messages of a prompt for one entry: some servers put several blocks of content into one."""
     entry = cast("Fields", value) if isinstance(value, dict) else {"content": value}
     role = entry.get("role")
-    sender = role if role in {"user", "assistant"} else "user"
+    sender = "assistant" if role == "assistant" else "user"
     return [{"role": sender, "content": block} for block in _blocks(entry.get("content"))]
 
 

@@ -375,6 +375,21 @@ def test_one_bad_entry_of_a_list_a_resource_or_a_prompt_does_not_take_the_others
     assert [message.role for message in GetPromptResult.model_validate(prompt).messages] == ["user"] * 3
 
 
+@given(
+    st.lists(st.dictionaries(st.sampled_from(["role", "content", "text"]), ANY_JSON, max_size=3) | ANY_JSON, max_size=3)
+)
+def test_every_message_of_a_prompt_can_be_read_after_its_repair(messages: list[Any]) -> None:
+    prompt: dict[str, Any] = {"messages": [{"role": ["user"], "content": "hi"}, *messages]}
+    repair(prompt)
+    assert GetPromptResult.model_validate(prompt).messages[0].role == "user"
+
+
+def test_null_stands_for_no_contents_of_a_resource() -> None:
+    read: dict[str, Any] = {"contents": None}
+    repair(read)
+    assert not ReadResourceResult.model_validate(read).contents
+
+
 def listed(*names: str, schema: dict[str, Json] | None = None) -> ToolListing:
     tools = [ListedTool(name=name, input_schema=schema or {"type": "object"}) for name in names]
     return listing(McpServerConfig("shop", StdioReach("x", (), {}), {"*": ToolEffect.READS}), tools)
