@@ -4,7 +4,7 @@ The first of these that applies is the encoding:
 1. That of a byte order mark.
 2. UTF-8, if the bytes are valid. Bytes of other encodings hardly ever are by chance.
 3. The encoding that the file's sender declared.
-4. UTF-16, if its zero bytes show it, or letters of only one script.
+4. UTF-32 or UTF-16, if zero bytes show it, or letters of only one script.
 5. A guess by `chardet`; the result says that it is one.
 
 For short texts `chardet`'s scores are close to each other. So a guess counts less if its words look odd (a capital or a
@@ -29,6 +29,8 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# What switches to another set of characters, in encodings of seven bits.
+_ESCAPES: Final = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_ext"), (b"\x1b(I", "iso2022_jp_ext"))
 # Characters that text does not contain. Escape sequences and form feeds do occur in logs.
 _BINARY: Final = re.compile(r"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f\ufffe\uffff]")
 # The share that text may have: logs contain stray control characters; in compressed data every tenth character is one.
@@ -38,6 +40,7 @@ GUESSED_BYTES: Final = 16_384  # What a guess is made from: more does not make i
 _FEWEST: Final = 4  # Characters: in shorter texts zero bytes prove nothing
 # The share of zero bytes at even or odd positions from which a text counts as UTF-16: in English nearly all are zero.
 _ZEROS: Final = 0.35
+_LAST_PLANE: Final = 0x10  # Of Unicode: the third byte of a character in UTF-32
 _BETWEEN_WORDS: Final = " \n\r\t\u3000、。，．"
 _CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
 _XML_ENCODING: Final = re.compile(r"""\s*<\?xml\b[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE)
@@ -70,6 +73,7 @@ NAMES: Final = {
     "cp437": "DOS 437",
     "cp850": "DOS 850",
     "cp852": "DOS 852",
+    "cp855": "DOS 855",
     "cp866": "DOS 866",
     "cp932": "Shift JIS",
     "cp949": "EUC-KR",
@@ -77,7 +81,8 @@ NAMES: Final = {
     "big5hkscs": "Big5-HKSCS",
     "euc_jp": "EUC-JP",
     "gb18030": "GB18030",
-    "iso2022_jp": "ISO-2022-JP",
+    "iso2022_jp_ext": "ISO-2022-JP",
+    "iso2022_kr": "ISO-2022-KR",
     "iso8859-2": "ISO 8859-2",
     "iso8859-5": "ISO 8859-5",
     "iso8859-6": "ISO 8859-6",
@@ -92,6 +97,8 @@ NAMES: Final = {
     "mac-roman": "Mac Roman",
     "utf-16-be": "UTF-16",
     "utf-16-le": "UTF-16",
+    "utf-32-be": "UTF-32",
+    "utf-32-le": "UTF-32",
 }
 _AS_GOOD: Final = 0.98  # Of the best guess's score: within the detector's own error
 _RIVAL: Final = 0.9  # From this share of its score on, another guess makes it uncertain
@@ -143,7 +150,7 @@ def decode(data: bytes, charset: str = "", *, whole: bool = True) -> DecodedText
     if marked:
         text = _decode_as(data, marked, whole=whole)
         return None if text is None else DecodedText(text)
-    escaped = "iso2022_jp" if b"\x1b$" in data[:_LOOK] else ""
+    escaped = next((encoding for sign, encoding in _ESCAPES if sign in data[:_LOOK]), "")
     for encoding in (escaped, "utf-8", _LARGER.get(charset, charset)):
         if encoding and (text := _decode_as(data, encoding, whole=whole)) is not None:
             return DecodedText(text, NAMES[encoding] if encoding == escaped != charset else "")
@@ -187,7 +194,7 @@ class _Guess:
 
 
 def _guess(data: bytes, *, whole: bool) -> DecodedText | None:
-    if (encoding := _utf_16(data)) and (text := _decode_as(data, encoding, whole=whole)) is not None:
+    if (encoding := _utf_32(data) or _utf_16(data)) and (text := _decode_as(data, encoding, whole=whole)) is not None:
         return DecodedText(text, NAMES[encoding])
     guesses = [*_guesses(_telling_lines(data))]
     best_score = max((guess.score for guess in guesses), default=0.0)
@@ -258,6 +265,21 @@ def _codec_name(name: str) -> str:
         return codecs.lookup(name).name
     except LookupError:
         return ""
+
+
+def _utf_32(data: bytes) -> str:
+    """Return the form of UTF-32 without a mark, in which the highest byte of each character is zero, and the next one
+    nearly so; "" for anything else.
+    """
+    start = data[: _LOOK - _LOOK % 4]
+    quarter = len(start) // 4
+    if quarter < _FEWEST:
+        return ""
+    for form, highest, planes in (("utf-32-le", 3, start[2::4]), ("utf-32-be", 0, start[1::4])):
+        is_plane = max(planes) <= _LAST_PLANE and planes.count(0) / quarter > _ZEROS
+        if is_plane and start[highest::4].count(0) == quarter:
+            return form
+    return ""
 
 
 def _utf_16(data: bytes) -> str:

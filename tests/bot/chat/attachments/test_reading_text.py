@@ -13,11 +13,25 @@ from tests.fakes.text_samples import TextSample, text_samples
 WORDS = "Das Boot ist blau, „schön“.\n" * 20
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "cp1252"]
+)
 def test_text_is_read_in_any_common_encoding(encoding: str) -> None:
     decoded = decode(WORDS.encode(encoding))
     assert decoded is not None
     assert decoded.text == WORDS
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "name"),
+    [
+        ("iso2022_kr", "회의는 내일 오전 열 시에 있습니다.\n", "ISO-2022-KR"),
+        ("iso2022_jp_ext", "ｶｲｷﾞは明日です。\n", "ISO-2022-JP"),
+        ("cp855", "Уважаемые коллеги, встреча состоится завтра в десять часов утра в главном офисе.\n", "DOS 855"),
+    ],
+)
+def test_older_encodings_are_recognised(encoding: str, text: str, name: str) -> None:
+    assert decode((text * 3).encode(encoding)) == DecodedText(text * 3, name)
 
 
 SAMPLES = text_samples()
