@@ -420,7 +420,6 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "a webhook in the file for outgoing webhooks: its name, events, and places, and a hash of its URL",
             "as long as it is in the file",
             Fate.STAYS,
-            "It contains no text that people wrote",
         ),
         "outgoing_delivery": Stored(
             (
@@ -440,10 +439,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Documents": {
         "place": Stored(
-            "a number for the ID of each channel or person with documents or shared messages",
-            "permanently",
-            Fate.STAYS,
-            "It contains no text that people wrote",
+            "a number for the ID of each channel or person with documents or shared messages", "permanently", Fate.STAYS
         ),
         "document": Stored(
             "a file or a page that someone added with `/learn` or `cogency learn`: its name and link, who added it, and when",
@@ -475,7 +471,6 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "hashes and times of sessions and sign-in links for the operators' page",
             f"for {SESSION_LASTS.seconds // 3_600} hours (sessions) or {LINK_LASTS.seconds // 60} minutes (links)",
             Fate.STAYS,
-            "It contains no names and no text",
         ),
         "eval_run": Stored(
             (
@@ -484,7 +479,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             ),
             f"until {EVALS_KEPT} newer runs are stored",
             Fate.STAYS,
-            "It contains no text that people wrote to the bot, unless the operator put such text in the file",
+            "It contains text that people wrote if the operator put such text in the file",
         ),
         "webhook_event": Stored(
             (
@@ -504,22 +499,13 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "which process holds which connection to Discord, and the position of its session",
             "permanently",
             Fate.STAYS,
-            "It contains no text that people wrote",
         ),
-        "shard_process": Stored(
-            "the processes that share the Discord connections",
-            "for a few seconds",
-            Fate.STAYS,
-            "It contains no text that people wrote",
-        ),
-        "shard_identify": Stored(
-            "when Discord sessions last started", "permanently", Fate.STAYS, "It contains no text that people wrote"
-        ),
+        "shard_process": Stored("the processes that share the Discord connections", "for a few seconds", Fate.STAYS),
+        "shard_identify": Stored("when Discord sessions last started", "permanently", Fate.STAYS),
         "shared_rate": Stored(
             "if processes share a database: recent counts of people's messages and of calls to platforms, under hashes",
             "for a few hours",
             Fate.STAYS,
-            "It contains no names and no text",
         ),
     },
     "Usage and audit": {
@@ -566,13 +552,11 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "keyed hashes of the IDs of forgotten messages and people, and of deleted memory entries. They keep the bot from storing these messages again, and let it erase the entries from a restored backup",
             "permanently",
             Fate.STAYS,
-            "It contains no text that people wrote",
         ),
         "meta": Stored(
             "the key for the hashes of forgotten messages and people, and the state of the database",
             "permanently",
             Fate.STAYS,
-            "It contains no text that people wrote",
         ),
     },
 }
@@ -583,7 +567,8 @@ This page lists every table of the database: its contents, how long the bot stor
 See also [where the database is](operating.md#where-data-is-stored-and-sent).
 
 Where a row is *erased*, the bot deletes it, and then checks that a search no longer finds it. SQLite also removes the bytes from the file. With
-PostgreSQL, the next vacuum removes the bytes. Where a row *stays*, the column says why.
+PostgreSQL, the next vacuum removes the bytes. Rows that *stay* contain no text that people wrote to the bot, unless the column says
+otherwise.
 """
 
 
