@@ -54,11 +54,11 @@ said leaks. Each sequence succeeds if the bot does not check tool calls.
 
 ## Blocked network addresses
 
-`tests/bot/web/test_guard.py` runs each attempt twice. The bot must connect only to the public web. The same attempt must succeed against a
-program without the bot's checks. `public.example` and `a.example` are sites on the public web.
+`tests/bot/web/test_guard.py` runs each attempt ([the list](../tests/bot/web/ssrf.py)) twice. The bot must connect only to the public web. The
+same attempt must succeed against a program without the bot's checks. `public.example` and `a.example` are sites on the public web.
 
-| Stopped by | Attempts |
-|---|---|
+| Stopped by | Attempts | Such as |
+|---|---|---|
 {addresses}
 """
 

@@ -142,10 +142,19 @@ WAYS: Final = (
 )
 
 
+SHOWN: Final = 12  # Attempts in a row: one more address of the same kind tells a reader nothing
+
+
 def rows() -> tuple[str, ...]:
-    """Return the rows of the documentation's table: one for each thing that stops attempts, with these."""
+    """Return the rows of the documentation's table: one for each thing that stops attempts, with some of these."""
     by_stop: dict[Stop, list[str]] = {}
-    for number, one in enumerate(WAYS, 1):
+    for one in WAYS:
         told = f" ({one.told})" if one.told else ""
-        by_stop.setdefault(one.stopped_by, []).append(f"W{number} `{one.asked}`{told}")
-    return tuple(f"| {stop} | {', '.join(ways)} |".replace("\t", "(tab)") for stop, ways in by_stop.items())
+        by_stop.setdefault(one.stopped_by, []).append(f"`{one.asked}`{told}".replace("\t", "(tab)"))
+    return tuple(f"| {stop} | {len(ways)} | {', '.join(_some(ways))} |" for stop, ways in by_stop.items())
+
+
+def _some(ways: Sequence[str]) -> list[str]:
+    """Return some that lie evenly apart, so that each kind is among them."""
+    step = -(-len(ways) // SHOWN)
+    return [*ways[::step]]
