@@ -605,7 +605,7 @@ The bot reads not only text, but also forwarded messages, cards from apps, files
 - **Other messages**: a message for which someone chose *Ask about this message* and, if a question needs them, messages such as a channel's history or results of Slack's search.
 
 The bot treats forwarded messages and apps' posts as quotations, not as instructions or as facts about the sender. The exception is posts by apps in
-`COGENCY_ALLOWED_BOTS`, which can ask questions. If people forward messages to each other in a thread with the bot, it stores these messages as quotations, and forgets them together with the messages that forwarded them. Messages that a question forwards, replies to, or links to are stored only until the bot has answered.
+`COGENCY_ALLOWED_BOTS`, which can ask questions. If people forward messages to each other in a thread with the bot, the bot stores the forwarded messages as quotations. It forgets each quotation together with the message that contains it. Messages that a question forwards, replies to, or links to are stored only until the bot has answered.
 
 If the bot cannot read a part, the model sees a note instead, such as "{UNREADABLE}", and can mention this in its answer.
 The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. If a message exceeds one of these limits, the model sees a note.
