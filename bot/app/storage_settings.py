@@ -97,8 +97,9 @@ class StorageSettings:
         "",
         section=Section.STORAGE,
         description=(
-            "The file to which the bot appends keyed hashes of what was forgotten, for restoring the database to an "
-            "earlier time (docs/backup.md). Keep it on a different disk from the database. Default: none."
+            "The file where the bot records what was forgotten, as keyed hashes. If you restore the database to an "
+            "earlier time, the bot uses the file to erase that data again (docs/backup.md). Keep the file on a "
+            "different disk from the database. Default: none."
         ),
         example="/var/backups/cogency-forgetting.log",
     )

@@ -75,7 +75,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         2_000_000,
         section=Section.ACCESS,
-        description="Maximum number of tokens that one person can use per day (UTC).",
+        description="Maximum number of tokens that one person can use per day (UTC). With 0, there is no limit.",
     )
     """About a hundred questions that each fill the context."""
     person_dollars: Money | None = setting(
@@ -83,7 +83,9 @@ class BudgetSettings:
         dollars,
         FIVE_DOLLARS,
         section=Section.ACCESS,
-        description="Maximum cost for one person per day (UTC), in US dollars at list prices.",
+        description=(
+            "Maximum cost for one person per day (UTC), in US dollars at list prices. With 0, there is no limit."
+        ),
         write=in_dollars,
     )
     """What those cost with a vendor's middle model, most of the input read from its cache."""
@@ -92,7 +94,9 @@ class BudgetSettings:
         parsers.limit(86_400),
         DEFAULT_SECONDS,
         section=Section.ACCESS,
-        description="Maximum run time of Python code for one person per day (UTC), in seconds.",
+        description=(
+            "Maximum run time of Python code for one person per day (UTC), in seconds. With 0, there is no limit."
+        ),
     )
     """Twenty runs of the longest kind, or a few hundred charts."""
     channel_tokens: int | None = setting(
@@ -100,7 +104,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         None,
         section=Section.ACCESS,
-        description="Maximum number of tokens per channel per day.",
+        description="Maximum number of tokens per channel per day. Default: no limit.",
         example="0",
     )
     """Channels differ too much in size for one number."""
@@ -109,7 +113,7 @@ class BudgetSettings:
         dollars,
         None,
         section=Section.ACCESS,
-        description="Maximum cost per channel per day, in US dollars.",
+        description="Maximum cost per channel per day, in US dollars. Default: no limit.",
         example="0",
         write=in_dollars,
     )
@@ -120,7 +124,7 @@ class BudgetSettings:
         section=Section.ACCESS,
         description=(
             "Maximum number of tokens per Slack workspace per day. To set another number for one app's workspace, use "
-            "tokens_per_day in the COGENCY_SLACK_APPS file."
+            "tokens_per_day in the COGENCY_SLACK_APPS file. Default: no limit."
         ),
         example="0",
     )
@@ -131,7 +135,7 @@ class BudgetSettings:
         section=Section.ACCESS,
         description=(
             "Maximum cost per Slack workspace per day, in US dollars. To set another amount for one app's workspace, "
-            "use dollars_per_day in the COGENCY_SLACK_APPS file."
+            "use dollars_per_day in the COGENCY_SLACK_APPS file. Default: no limit."
         ),
         example="0",
         write=in_dollars,
@@ -141,7 +145,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         None,
         section=Section.ACCESS,
-        description="Maximum number of tokens for all people together per day.",
+        description="Maximum number of tokens for all people together per day. Default: no limit.",
         example="0",
     )
     everyone_dollars: Money | None = setting(
@@ -149,7 +153,7 @@ class BudgetSettings:
         dollars,
         HUNDRED_DOLLARS,
         section=Section.ACCESS,
-        description="Maximum cost for all people together per day, in US dollars.",
+        description="Maximum cost for all people together per day, in US dollars. With 0, there is no limit.",
         write=in_dollars,
     )
     """A mistake costs no more than this before an operator looks at it."""
@@ -159,8 +163,9 @@ class BudgetSettings:
         DEFAULT_NEAR,
         section=Section.ACCESS,
         description=(
-            "The percentage of a daily budget at which the bot sends a warning, once a day: to the person, to a "
-            "channel's managers and the person who asked, or to the operators."
+            "The percentage of a daily budget at which the bot sends a warning, once a day. It warns the person whose "
+            "budget it is. For a channel's budget, it warns the channel's managers and the person who asked, and for "
+            "other budgets, the operators."
         ),
     )
     extension: int = setting(
@@ -199,7 +204,10 @@ class BudgetSettings:
         parsers.limit(10**12),
         None,
         section=Section.ACCESS,
-        description="Before an answer or long task uses more than this many tokens, the bot asks whether to continue.",
+        description=(
+            "Before an answer or long task uses more than this many tokens, the bot asks whether to continue. Default: "
+            "no limit."
+        ),
         example="0",
     )
     run_dollars: Money | None = setting(
@@ -208,7 +216,8 @@ class BudgetSettings:
         TWO_DOLLARS,
         section=Section.ACCESS,
         description=(
-            "Before an answer or long task costs more than this many US dollars, the bot asks whether to continue."
+            "Before an answer or long task costs more than this many US dollars, the bot asks whether to continue. "
+            "With 0, there is no limit."
         ),
         write=in_dollars,
     )

@@ -36,7 +36,7 @@ class ForgettingSettings:
         {},
         section=Section.BOUNDS,
         description=(
-            "How many days the bot stores messages in direct messages (dm), private places (private), and public "
+            "How many days the bot stores messages from direct messages (dm), private places (private), and public "
             "places (public). After that, the bot erases the messages and everything derived from them. Default: "
             "forever."
         ),

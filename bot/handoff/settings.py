@@ -30,9 +30,9 @@ class HandoffSettings:
         NOBODY,
         section=Section.ANSWERS,
         description=(
-            "The people that users can ask to take over from the bot, in direct messages and in channels whose "
-            "managers have not chosen others with /channel human. A comma-separated list of person:ID and role:ID (in "
-            "Slack, a user group); see docs/handoff.md. Default: none."
+            "Whom users can ask to take over from the bot: a comma-separated list of person:ID and role:ID (in Slack, "
+            "a user group); see docs/handoff.md. Managers can choose other people for their channel with /channel "
+            "human. Default: none."
         ),
         example="person:slack:T0123:U0123,role:S0123",
         write=people_text,

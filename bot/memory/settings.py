@@ -16,7 +16,7 @@ class MemorySettings:
         3_000,
         section=Section.BOUNDS,
         description=(
-            "Maximum number of tokens for what the bot adds to a question: facts, past threads, notes about the "
+            "Maximum number of tokens that the bot adds to a question: facts, past threads, notes about the "
             "conversation, the person's name, and the time."
         ),
     )

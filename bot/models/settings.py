@@ -98,9 +98,10 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "The model that answers by default: provider:name, such as ollama:llama3.2 or openai:gpt-5-mini, or "
-            "rehearsal. Default: a model for OPENAI_BASE_URL or for the OpenAI, Anthropic, or Gemini API key that is "
-            "set, else a local Ollama model, else the rehearsal model."
+            "The model that answers by default: rehearsal, or provider:name, such as ollama:llama3.2 or "
+            "openai:gpt-5-mini. Default: a model from the first of these that is available: the server in "
+            "OPENAI_BASE_URL, OpenAI, Anthropic, or Gemini (if the API key is set), or a local Ollama server. "
+            "Otherwise, the rehearsal model."
         ),
         example="ollama:llama3.2",
     )
@@ -111,8 +112,8 @@ class ModelSettings:
         (),
         section=Section.MODELS,
         description=(
-            "A comma-separated list of models that answer when the usual model is unavailable. The bot tries them in "
-            "this order."
+            "Models that answer when the usual model is unavailable, separated by commas. The bot tries them in this "
+            "order."
         ),
         example="anthropic:claude-sonnet-5-5,ollama:llama3.2",
     )
@@ -194,9 +195,9 @@ class ModelSettings:
         Mode.AUTO,
         section=Section.MODELS,
         description=(
-            "How the bot continues an answer after tool calls: auto (send only what is new if the vendor can continue "
-            "without storing the rest), resume (also if the vendor has to store the rest until the bot deletes it), or "
-            "replay (send everything again)."
+            "How the bot continues an answer after tool calls: replay (send everything again), resume (send only what "
+            "is new if the vendor supports this, even if the vendor stores the rest until the bot deletes it), or auto "
+            "(like resume if the vendor does not store the rest, otherwise like replay)."
         ),
     )
     tools_form: ToolsForm = setting(
@@ -206,8 +207,8 @@ class ModelSettings:
         section=Section.MODELS,
         description=(
             "How the bot offers tools to models that it calls through Chat Completions or Amazon Bedrock: text "
-            "(Cogency's protocol), native (the vendor's tool calls), or auto (the one that `cogency check-model` found "
-            "better, otherwise text)."
+            "(Cogency's protocol), native (the vendor's tool calls), or auto (the form that worked better in `cogency "
+            "check-model`, otherwise text)."
         ),
     )
     first_token_timeout_s: float = setting(
@@ -335,9 +336,9 @@ class ModelSettings:
         "https://api.openai.com/v1",
         section=Section.KEYS,
         description=(
-            "The address of OpenAI's API or of a compatible server, such as a gateway. If you set another machine's "
-            "address in a folder's .env, also set OPENAI_API_KEY in that file, because the bot sends only a key from "
-            "the same file to that address."
+            "The address of OpenAI's API or of a compatible server, such as a gateway. If .env sets the address of "
+            "another machine, set OPENAI_API_KEY in the same file. The bot does not start if the key comes from "
+            "elsewhere."
         ),
         sensitivity=Sensitivity(keys=("OPENAI_API_KEY",)),
     )

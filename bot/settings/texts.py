@@ -11,8 +11,8 @@ TRUSTS = (
     "{name} in .env is set to {value}. The owners of these certificate authorities can intercept the bot's connections."
 )
 KEY_FROM_ELSEWHERE = (
-    "{name} is set in {dotenv}, but {others} in the environment or another file. The key could go to a server that "
-    "you did not choose. Set both in the environment, or both in {dotenv}."
+    "{name} is set in {dotenv}, but the environment or another file sets {others}. The key could go to a server that "
+    "you did not choose. Set all of them in the environment, or all of them in {dotenv}."
 )
 ROUTE_FROM_A_REPOSITORY = (
     "{name} in {dotenv} controls who can read your API keys in transit. That file is part of a git repository, so "

@@ -22,7 +22,8 @@ class WebhookSettings:
         None,
         section=Section.PLATFORMS,
         description=(
-            "The file that lists incoming webhooks (docs/webhooks.md). They arrive at COGENCY_HTTP. Default: none."
+            "The file that lists incoming webhooks (docs/webhooks.md). Their events arrive at COGENCY_HTTP. Default: "
+            "none."
         ),
         example="hooks.toml",
         sensitivity=Sensitivity(secrecy=Secrecy.FILE, runs_code=RUNS_CODE.runs_code),

@@ -232,7 +232,7 @@ def test_a_file_that_comes_with_the_folder_gets_no_key_of_the_environment(tmp_pa
         (tmp_path / ".env").write_text(f"OPENAI_BASE_URL=http://[::ffff:127.0.0.1]:{port}/v1\n")
         ran = cogency(tmp_path, "chat", typed="hello\n", OPENAI_API_KEY="sk-of-the-environment")
         assert (ran.returncode, ran.stdout) == (Exit.SETTINGS, "")
-        assert "OPENAI_BASE_URL is set in .env, but OPENAI_API_KEY in the environment or another file" in ran.stderr
+        assert "OPENAI_BASE_URL is set in .env, but the environment or another file sets OPENAI_API_KEY" in ran.stderr
         assert "sk-of-the-environment" not in ran.stderr
         with pytest.raises(BlockingIOError):
             catcher.accept()
@@ -584,7 +584,8 @@ def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     described = " ".join(cogency(tmp_path, "--help").stdout.split())
     assert "check-model" in described
     assert (
-        "If that .env does not exist or sets none of Cogency's settings, .env in your configuration folder" in described
+        "If that .env does not exist or sets none of Cogency's settings, Cogency reads .env in your configuration folder"
+        in described
     )
     assert "--config FILE" in described
     assert "Chat in the terminal, or through pipes. Type /help" in cogency(tmp_path, "chat", "--help").stdout

@@ -135,8 +135,8 @@ def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
     secret = TOKENS.get(key, HIDDEN)
     said = refusal({key: secret}, dotenv)
     assert said == (
-        f"{address} is set in {dotenv}, but {key} in the environment or another file. The key could go to a server "
-        f"that you did not choose. Set both in the environment, or both in {dotenv}."
+        f"{address} is set in {dotenv}, but the environment or another file sets {key}. The key could go to a server "
+        f"that you did not choose. Set all of them in the environment, or all of them in {dotenv}."
     )
     dotenv_with(tmp_path, f"{address}={url}\n{key}={secret}\n")
     assert HIDDEN not in refusal({key: secret}, dotenv), "the environment's key would go there, whatever the file says"
@@ -212,9 +212,9 @@ def test_a_file_in_the_folder_sends_no_secret_of_another_file_elsewhere(tmp_path
     key.write_text(HIDDEN, encoding="utf-8")
     moved = "OPENAI_BASE_URL=https://catcher.example\n"
     dotenv = dotenv_with(tmp_path, f"{moved}OPENAI_API_KEY_FILE={key}\n")
-    assert "OPENAI_API_KEY in the environment or another file" in refusal({}, dotenv)
+    assert "the environment or another file sets OPENAI_API_KEY" in refusal({}, dotenv)
     assert load_settings({"OPENAI_BASE_URL": "https://gateway.example"}, dotenv).models.openai_api_key == Secret(HIDDEN)
-    assert "OPENAI_API_KEY in the" in refusal({"OPENAI_API_KEY_FILE": str(key)}, dotenv_with(tmp_path, moved))
+    assert "sets OPENAI_API_KEY" in refusal({"OPENAI_API_KEY_FILE": str(key)}, dotenv_with(tmp_path, moved))
 
 
 class Keychain(KeyringBackend):
@@ -243,7 +243,7 @@ def test_a_secret_can_be_read_from_the_systems_keychain(tmp_path: Path) -> None:
             "OPENAI_API_KEY is not in the keychain. Run `keyring set other OPENAI_API_KEY`."
         )
         moved = dotenv_with(tmp_path, "OPENAI_API_KEY=keyring\nOPENAI_BASE_URL=https://catcher.example\n")
-        assert "OPENAI_API_KEY in the environment or another file" in refusal({}, moved)
+        assert "the environment or another file sets OPENAI_API_KEY" in refusal({}, moved)
     finally:
         keyring.set_keyring(before)
 
@@ -255,7 +255,9 @@ def test_a_file_in_the_folder_sends_no_password_of_the_environment_to_its_databa
 ) -> None:
     url = f"postgresql://someone@{at}"
     dotenv = dotenv_with(tmp_path, f"COGENCY_DATABASE_URL={url}\n")
-    assert refusal({lent: HIDDEN}, dotenv).startswith(f"COGENCY_DATABASE_URL is set in {dotenv}, but {lent} in")
+    assert refusal({lent: HIDDEN}, dotenv).startswith(
+        f"COGENCY_DATABASE_URL is set in {dotenv}, but the environment or another file sets {lent}."
+    )
     assert load_settings({lent: HIDDEN, "COGENCY_DATABASE_URL": url}, dotenv).storage.url == url
     assert load_settings({}, dotenv).storage.url == url
     for here in ("127.0.0.1/db", "/db?host=/run/postgresql"):
