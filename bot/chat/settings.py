@@ -47,7 +47,7 @@ class ChatSettings:
         "COGENCY_LOG_LEVEL",
         parsers.one_of(LogLevel),
         None,
-        section=Section.ANSWERS,
+        section=Section.OPERATION,
         description="The lowest level of log lines to write: DEBUG, INFO, WARNING, or ERROR.",
         example="WARNING",
     )
@@ -56,7 +56,7 @@ class ChatSettings:
         "COGENCY_LOG_FORMAT",
         parsers.one_of(LogForm),
         LogForm.AUTO,
-        section=Section.ANSWERS,
+        section=Section.OPERATION,
         description=(
             "The format of log lines: text, json (one object per line), or auto (text on a terminal, json elsewhere)."
         ),

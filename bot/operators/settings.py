@@ -36,7 +36,7 @@ class OperatorSettings:
         "COGENCY_HEALTH",
         parsers.listen_address,
         None,
-        section=Section.ANSWERS,
+        section=Section.OPERATION,
         description=(
             "Where to serve /livez and /readyz for a supervisor, as host:port. The responses say whether the bot is "
             "alive or ready and, if not, why. Default: off."
@@ -48,7 +48,7 @@ class OperatorSettings:
         "COGENCY_METRICS",
         parsers.switch,
         default=True,
-        section=Section.ANSWERS,
+        section=Section.OPERATION,
         description=(
             "Also serve Prometheus metrics, at /metrics on the address in COGENCY_HEALTH: on or off. The metrics "
             "contain counts, times, and costs, but no messages and no names of people or channels."
@@ -58,7 +58,7 @@ class OperatorSettings:
         "COGENCY_OPERATOR_PAGE",
         parsers.listen_address,
         None,
-        section=Section.ANSWERS,
+        section=Section.OPERATION,
         description=(
             "Where to serve the operators' page, as host:port. The page shows the bot's health, failures, tools, audit "
             "log, and settings (docs/operating.md). `cogency operator` prints a sign-in link. Default: off."
@@ -70,7 +70,7 @@ class OperatorSettings:
         "COGENCY_OPERATOR_ADDRESS",
         parsers.url("https", "http"),
         "",
-        section=Section.ANSWERS,
+        section=Section.OPERATION,
         description=(
             "The address that browsers use for the operators' page: a separate host behind a TLS proxy. Use http:// "
             "only for 127.0.0.1 or localhost, for example with a container's published port. If this is not set, only "

@@ -32,6 +32,7 @@ class Section(StrEnum):
     KEYS = "Model API keys and addresses"
     PLATFORMS = "Platforms"
     HTTP = "HTTP for other programs"
+    OPERATION = "Logs, health, and the operators' page"
     NETWORK = "Proxy and certificates"
 
 

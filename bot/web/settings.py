@@ -111,9 +111,9 @@ class WebSettings:
         Networks(),
         section=Section.WEB,
         description=(
-            "Private addresses that the bot can read, and send outgoing webhooks to, in addition to the public web: "
-            "address ranges, hosts, and hosts with ports, separated by commas. With COGENCY_WEB=on, anyone who can "
-            "use the bot can ask it to read them. Default: nothing."
+            "Private addresses that the bot can read and that can receive outgoing webhooks, in addition to the public "
+            "web: address ranges, hosts, and hosts with ports, separated by commas. With COGENCY_WEB=on, anyone who "
+            "can use the bot can ask it to read them. Default: nothing."
         ),
         example="10.0.0.0/8,wiki.example.com,192.168.1.7:3000",
     )

@@ -20,12 +20,13 @@ class WebhookSettings:
         WEBHOOKS,
         parsers.text,
         None,
-        section=Section.PLATFORMS,
+        section=Section.HTTP,
         description=(
             "The file that lists incoming webhooks (docs/webhooks.md). Their events arrive at COGENCY_HTTP. Default: "
             "none."
         ),
         example="hooks.toml",
+        after="COGENCY_HTTP_ADDRESS",
         sensitivity=Sensitivity(secrecy=Secrecy.FILE, runs_code=RUNS_CODE.runs_code),
     )
 

@@ -125,8 +125,8 @@ class AccessSettings:
         "COGENCY_ALLOWED_BOTS",
         ids,
         frozenset(),
-        section=Section.ANSWERS,
+        section=Section.ACCESS,
         description="Comma-separated IDs of other bots that can talk to this one.",
-        after="COGENCY_OPERATOR_ADDRESS",
+        after="COGENCY_OPEN_TO",
     )
     """Two bots that answer each other never stop."""

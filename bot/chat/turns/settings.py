@@ -27,9 +27,8 @@ class TurnSettings:
         section=Section.ANSWERS,
         description=(
             "What happens to a message that arrives while the bot answers the same person in the same thread: wait "
-            "(the bot answers it next) or join (the model reads it after its next tool calls, and considers it in "
-            "the current answer; without further tool calls, the bot answers it next). In a terminal, messages always "
-            "wait."
+            "(the bot answers it next) or join (the model reads it after its next tool calls and takes it into "
+            "account; if there are none, the bot answers it next). In a terminal, messages always wait."
         ),
     )
     max_running: int = setting(
