@@ -121,15 +121,15 @@ ERASES = "This erases the data of {of}: {amounts}. You cannot undo this."
 ERASES_CHOICES = "Only preferences, accounts, and records without text are stored about {of}. This erases them."
 ERASES_REPETITIONS = "This includes repetitions in other threads ({count})."
 ERASES_RELATED = (
-    "{count} elsewhere may say the same thing in other words, or be based on this data. Without --related, such "
-    "messages are not erased."
+    "{count} elsewhere may say the same thing in other words, or be based on this data. Such messages are erased only "
+    "with --related."
 )
 CHECK_PERSON = (
     "To verify this, run `cogency person export {of}`. It should find nothing. Audit entry #{number} shows "
     "{known_as} instead of the ID."
 )
 CHECK_PLACE = "To verify this, run `cogency place export {of}`. It should find nothing. The audit entry is #{number}."
-PLACE_NEW = "If nobody has written to the bot there yet, mention it there first."
+PLACE_NEW = "If nobody has written to the bot there yet, first mention the bot there."
 NO_DOCUMENTS_THERE = "{of} is a thread. Documents belong to a channel, a whole workspace or server, or a person."
 FOUND_BY_PERSON = "Only {of} can ask about them, in direct messages."
 FOUND_BY_TEAM = "Full members can ask about them in public channels and in direct messages."

@@ -61,7 +61,7 @@ FILL_REQUIRED = "This field is required."
 FILL_NO_CHOICE = "Choose only from the listed options."
 FILL_TOO_LONG = "Use at most {most} characters."
 BOX_CHOICES = {"yes": "Yes", "": "No"}
-DECLINED_UNSEEN = "A tool asked a question. I declined the question because nobody is here to answer."
+DECLINED_UNSEEN = "A tool asked a question. Nobody is here to answer, so I declined."
 
 
 def fill_in(
@@ -136,8 +136,8 @@ WILL_FORGET = (
 )
 WILL_FORGET_REPLY = "I will delete this reply and forget what it said. You cannot undo this."
 MESSAGE_FORGOTTEN = (
-    "I erased this message from my memory, with everything I learned from it. It stays on Discord until you delete it "
-    "there."
+    "I erased this message from my memory, with everything I learned from it. The message stays on Discord until you "
+    "delete it there."
 )
 NOT_FORGOTTEN = "Nothing was forgotten."
 REPLY_FORGOTTEN = "I deleted my reply and forgot what it said."
@@ -320,7 +320,7 @@ ACT_EVENT_MOVED = (
 )
 ACT_THE_SERVER = "the server"
 ACT_NO_TAGS = "only posts in a forum have a tag, so leave it out"
-ACT_UNKNOWN_TAG = "that forum has no tag with this name that everyone can use: ask the person which one to use"
+ACT_UNKNOWN_TAG = "that forum has no tag with this name, or only moderators can use it: ask the person which tag to use"
 ACT_NEEDS_TAG = "posts in that forum need a tag: ask the person which one to use"
 ACT_NO_THREADS = "a thread cannot be started there: name a text channel, a forum, or a message in a text channel"
 ACT_HAS_THREAD = "that message already has a thread: post in it, with the message's link as `where`"
@@ -330,7 +330,7 @@ ACT_NO_DESCRIPTION = "channels have no description there, only a topic"
 ACT_NO_TOPIC = "only text channels and forums have a topic"
 ACT_NO_BOOKMARK = (
     "{count} bookmarks in that channel have exactly this title or link, so nothing was removed: ask the person for the "
-    "link of the one they mean"
+    "link of the bookmark that they mean"
 )
 ACT_INVITE = "you are not in that channel: tell the person to write /invite @{bot} there"
 ACT_EMOJI_NAME = "that emoji is not known: use its name on Slack, as in thumbsup"
@@ -357,7 +357,7 @@ SCHEDULE_WITHOUT_ME = "I am no longer in that channel. Invite me and schedule th
 EVENT_WITHOUT_ME = "I am not in that channel. Invite me there."
 EVENT_NO_TEXT_CHANNEL = "That is not a text or voice channel in a server."
 SCHEDULE_WIDER = (
-    "More people can read that channel now than when you scheduled this. If they are all allowed to read it, schedule "
+    "More people can read that channel now than when you scheduled this. If all of them may see the result, schedule "
     "it again there."
 )
 # What stands above files in the person's direct messages, where there is no answer.
@@ -566,8 +566,8 @@ INSTALL_DENIED = (
     'mistake, <a href="{address}">start again</a>.</p>'
 )
 INSTALL_NOT_DONE = (
-    "<h1>Nothing was installed</h1><p>Slack did not complete the installation. If an admin must approve "
-    'first, wait for that and then <a href="{address}">start again</a>.</p>'
+    "<h1>Nothing was installed</h1><p>Slack did not complete the installation. If an admin must approve first, wait "
+    'for the approval, and then <a href="{address}">start again</a>.</p>'
 )
 INSTALL_FAILED = '<h1>Nothing was installed</h1><p>{why}</p><p><a href="{address}">Start again</a></p>'
 INSTALL_USED = (
@@ -613,7 +613,7 @@ REACH_GRANTED = (
     "up to {users:,} users can see the bot{part}, and Discord has granted the message content intent after a review"
 )
 REACH_PART = " in its first {servers} servers"
-REACH_RENEW = "Apply again each year, when Discord asks for it in the developer portal."
+REACH_RENEW = "Apply again when the developer portal asks you to, once a year."
 REACH_OVER = (
     "up to {users:,} users can see the bot{part}. With {limit:,} or more users, Discord grants the message content "
     "intent only after a review"
@@ -642,7 +642,7 @@ SERVE_SERVER = (
 )
 DO_NOT_RESTART = "Do not restart the bot repeatedly before then."
 SHARDS_RECOMMENDED = "Discord recommends {recommended} connections; COGENCY_DISCORD_SHARDS is set to {chosen}"
-SHARDS_UNNAMED = "COGENCY_DISCORD_SERVERS is not set. If you run several processes, each one knows only its own servers"
+SHARDS_UNNAMED = "COGENCY_DISCORD_SERVERS is not set, so each process knows only its own servers"
 NAME_SERVERS = (
     "If you run several processes, set COGENCY_DISCORD_SERVERS to the servers whose members can send the bot direct "
     "messages."
@@ -655,8 +655,8 @@ TAKE_OVER_MANIFEST = (
 )
 TABLE_CAPTION = "Table: {columns}"
 NO_SESSIONS = (
-    "Slack does not support agent sessions for this app ({code}), so Slack does not mark threads where the bot is "
-    "waiting for an approval or an answer"
+    "Slack does not support agent sessions for this app ({code}), so it does not mark threads where the bot is waiting "
+    "for an approval or an answer"
 )
 SESSIONS_NEED = "Agent sessions need the agent view in the app's manifest, and a Slack plan that includes it."
 BLOCKS_ACCEPTED = "Slack accepts every kind of block that replies use"

@@ -74,7 +74,7 @@ async def test_a_folder_is_learned_for_a_channel_while_the_bot_answers_there(tmp
                 tmp_path, "learn", str(folder / "boats.md"), "--place", "general", **on_slack(slack)
             )
             exported = await commanded(tmp_path, "place", "export", place["id"], "-")
-    assert (unknown.returncode, "mention it there first" in unknown.stderr) == (Exit.FAILED, True)
+    assert (unknown.returncode, "first mention the bot there" in unknown.stderr) == (Exit.FAILED, True)
     assert learned.returncode == Exit.FAILED  # a script sees that a file was refused
     assert "learned handbook/boats.md (1 passage)\nrefused handbook/broken.pdf: " in learned.stderr
     assert f"Documents for {place['id']}: 1 learned, 1 refused. Full members can ask" in learned.stdout

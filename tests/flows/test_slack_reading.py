@@ -278,7 +278,7 @@ async def test_an_app_that_slack_limits_waits_as_told_and_says_what_it_could_not
         result = talk.results_of()["content"]
         shown = json.dumps([one.args for one in talk.slack.state.calls])
     assert "I may go on in 30 s" in shown
-    assert "PARTIAL, which the person must be told: Slack allows this app only a few messages a minute" in result
+    assert "PARTIAL, which the person must be told: Slack lets this app read only a few messages a minute" in result
     assert "400 messages" in result
 
 
@@ -357,7 +357,7 @@ async def test_where_slack_has_no_search_that_is_said_in_a_sentence_and_not_aske
         for _ in range(2):
             await talk.ask("U0ANN", "D0ANN", "what was decided?", call("search_slack", query="apollo"), "I cannot.")
             assert talk.results_of()["content"] == (
-                f"Slack's search is not available to this app at the moment ({code}); go on without it"
+                f"Slack's search is not available to this app right now ({code}): continue without it"
             )
         asked = [one for one in talk.slack.state.refused + talk.slack.state.calls if "search" in one.method]
     assert len(asked) == 1
@@ -371,5 +371,5 @@ async def test_without_a_right_to_search_the_prefix_is_the_same_and_the_model_is
         await talk.ask("U0ANN", "D0ANN", "hello", "Hello.")
         prefixes = {request[0].text for request in talk.model.requests}
         await talk.ask("U0ANN", "C0SECRET", "search", call("search_slack", query="apollo"), "Not here.")
-        assert "not everybody who reads this place" in talk.results_of()["content"]
+        assert "not everyone who can read this place" in talk.results_of()["content"]
     assert len(prefixes) == 1

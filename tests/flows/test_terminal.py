@@ -584,7 +584,7 @@ def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     described = " ".join(cogency(tmp_path, "--help").stdout.split())
     assert "check-model" in described
     assert (
-        "If that .env does not exist or sets none of Cogency's settings, Cogency reads .env in your configuration folder"
+        "If that .env does not exist or sets none of Cogency's settings, Cogency reads .env in your configuration"
         in described
     )
     assert "--config FILE" in described

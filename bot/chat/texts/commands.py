@@ -4,7 +4,7 @@ from agent.admission_terms import Authority
 
 SUMMARISE_THREAD = "Summarize this thread"
 SUMMARISE_ONWARDS = "Summarize from here"
-SUMMARISE_WHAT = "Summarizes the thread. Only you see the answer."
+SUMMARISE_WHAT = "Summarize the thread. Only you see the answer."
 SUMMARISE_THREAD_QUESTION = "Please read this whole thread and summarize it for me: {link}"
 SUMMARISE_ONWARDS_QUESTION = "Please read everything from this message on and summarize it for me: {link}"
 

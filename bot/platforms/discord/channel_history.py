@@ -33,14 +33,15 @@ MAX_THREADS: Final = 10
 MAX_PAGES: Final = 60  # Per reading, threads included: twice what a week of 2,000 messages takes
 MAX_NAMED: Final = 10  # Channels of the same name for which the asker's access is checked
 
-NO_THREAD: Final = "this question stands in no thread: give a link to the thread that is meant"
-NOT_ALLOWED: Final = "you may not read that channel's history: its managers would have to give you {lacking} there"
+NO_THREAD: Final = "this question is not in a thread: give a link to the thread"
+NOT_ALLOWED: Final = "you may not read that channel's history: its managers would have to grant you {lacking} there"
 NO_CONTENT: Final = (
-    "You have no message content access on Discord: of others you see only messages that mention you. Say so."
+    "You have no message content access on Discord, so you see other people's messages only if they mention you. Say "
+    "so."
 )
 LONG_THREADS: Final = "some threads are long, and not all of their messages were read."
-UNREAD: Final = "Discord did not let you read on; what is older was not read."
-UNKNOWN: Final = "Discord does not tell now what that channel is, or who reads it; try again in a moment"
+UNREAD: Final = "Discord did not return any more messages, so older ones were not read."
+UNKNOWN: Final = "Discord did not say what that channel is or who can read it: try again in a moment"
 SEPARATOR: Final = "/"
 
 Channel: TypeAlias = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread

@@ -130,7 +130,7 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
         name, missing = guild.get("name", "?"), missing_titles(int(guild.get("permissions") or 0), facts.settings)
         if missing:
             remedy = platforms_texts.GIVE_RIGHTS.format(link=link)
-            yield warning(f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
+            yield warning(f"in “{name}”, the bot lacks {', '.join(missing)}", remedy)
         else:
             yield good(f"in “{name}”, the bot has all the permissions that it needs")
         yield from _unlisted(guild, facts)

@@ -55,15 +55,13 @@ INTERVAL_S: Final = 1.3  # Slack allows fifty calls a minute of each method
 MAX_CALLS: Final = 40
 PATIENCE_S: Final = 75.0  # For one Retry-After: the usual ones are below a minute
 
-NOT_TOLD: Final = "Slack does not say now what that channel is, or who reads it; try again in a moment"
-DIRECT: Final = (
-    "direct messages are not read by this tool: what was said here stands in your history, or recall finds it"
-)
-NO_THREAD: Final = "this question stands in no thread: give a link to the thread that is meant"
+NOT_TOLD: Final = "Slack did not say what that channel is or who can read it: try again in a moment"
+DIRECT: Final = "this tool does not read direct messages: look in your history, or use recall"
+NO_THREAD: Final = "this question is not in a thread: give a link to the thread"
 INVITE: Final = "you are not in that channel: tell the person to write /invite @{bot} there"
-UNREAD: Final = "Slack did not let you read on ({why}); what is older was not read."
+UNREAD: Final = "Slack did not return any more messages ({why}), so older ones were not read."
 LONG_THREADS: Final = "some threads are long, and not all of their messages were read."
-LIMITED: Final = "Slack allows this app only a few messages a minute; what is older was not read."
+LIMITED: Final = "Slack lets this app read only a few messages a minute, so older ones were not read."
 
 _ID: Final = re.compile(r"[CGD][A-Z0-9]{2,20}")
 _TOKEN: Final = re.compile(r"<#([CGD][A-Z0-9]+)(?:\|[^<>]*)?>")

@@ -58,9 +58,9 @@ async def test_documents_belong_to_those_who_read_the_place(tmp_path: Path) -> N
 async def test_a_place_that_nobody_wrote_in_is_refused_with_what_to_do(tmp_path: Path) -> None:
     folder = handbook(tmp_path)
     async with operated(tmp_path) as (settings, _):
-        with pytest.raises(Refused, match=r"Did you mean slack:T1:C1.*mention it there first"):
+        with pytest.raises(Refused, match=r"Did you mean slack:T1:C1.*first mention the bot there"):
             await learn(settings, "discord:T1:C1", folder)
-        with pytest.raises(Refused, match=r"place find NAME.*mention it there first"):
+        with pytest.raises(Refused, match=r"place find NAME.*first mention the bot there"):
             await learn(settings, "club", folder)
 
 

@@ -71,7 +71,7 @@ def test_a_bot_that_was_told_to_do_without_the_texts_of_messages_is_only_reminde
 def test_permissions_that_are_missing_are_named_with_their_server() -> None:
     granted = permission_bits(EVERYTHING) & ~permission_bits([DiscordFeature.FILES])
     ((_, what),) = wrong(replace(WELL, guilds=({**HARBOUR, "permissions": str(granted)},)))
-    assert what == "in “harbour” the bot lacks Attach Files"
+    assert what == "in “harbour”, the bot lacks Attach Files"
     assert wrong(replace(WELL, guilds=({**HARBOUR, "permissions": str(1 << 3)},))) == [], "administrators may all"
 
 
@@ -84,7 +84,7 @@ def test_the_permission_for_reactions_is_missed_only_with_marks_on() -> None:
         for one in findings(replace(WELL, guilds=guilds, settings=replace(SETTINGS, chosen=marked)))
         if one.level is Level.WARNING
     )
-    assert finding.what == "in “harbour” the bot lacks Add Reactions"
+    assert finding.what == "in “harbour”, the bot lacks Add Reactions"
     assert server_link("900", required_features(marked)) in finding.remedy
 
 

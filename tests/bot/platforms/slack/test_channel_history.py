@@ -55,7 +55,7 @@ def test_a_channel_or_thread_is_meant_as_people_and_slack_write_it(where: str, i
 
 
 def test_a_thread_is_none_where_nobody_asks_in_one() -> None:
-    with pytest.raises(ToolError, match="stands in no thread"):
+    with pytest.raises(ToolError, match="is not in a thread"):
         parse_channel("thread", "C0HERE", "")
 
 
