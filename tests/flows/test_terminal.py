@@ -286,7 +286,7 @@ def test_what_is_refused_says_so_on_the_error_stream_and_in_the_exit_code(tmp_pa
     assert "You wrote:" in unknown.stdout
     budget = cogency(tmp_path, "budget", "much", "money")
     assert (budget.returncode, budget.stdout) == (Exit.ARGUMENTS, "")
-    assert budget.stderr.startswith("cogency budget: Write `channel`")
+    assert budget.stderr.startswith("cogency budget: For your own budget, use `/budget`")
     assert cogency(tmp_path, "budget", "me").returncode == Exit.OK
 
 
