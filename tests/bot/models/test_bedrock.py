@@ -161,7 +161,8 @@ def test_a_key_of_the_environment_is_not_sent_to_an_address_of_the_file(tmp_path
     dotenv.write_text("AWS_ENDPOINT_URL_BEDROCK_RUNTIME=https://gateway.example\n")
     dotenv.chmod(0o600)
     with pytest.raises(
-        SettingsError, match=r"AWS_ENDPOINT_URL_BEDROCK_RUNTIME is set in .*, but AWS_BEARER_TOKEN_BEDROCK"
+        SettingsError,
+        match=r"AWS_ENDPOINT_URL_BEDROCK_RUNTIME is set in .*, but the environment .*sets AWS_BEARER_TOKEN_BEDROCK",
     ):
         load_settings({"AWS_BEARER_TOKEN_BEDROCK": "ABSK-1"}, dotenv)
     moved = load_settings({"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": "https://gateway.example"})

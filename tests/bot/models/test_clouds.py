@@ -159,7 +159,9 @@ def test_a_key_of_the_environment_goes_to_the_vendors_own_addresses_only(tmp_pat
     assert settings.models.azure_endpoint == AZURE
     assert moved_addresses(settings) == []
     other = written(tmp_path, AZURE_OPENAI_ENDPOINT="https://gateway.example")
-    with pytest.raises(SettingsError, match=r"AZURE_OPENAI_ENDPOINT is set in .*, but AZURE_OPENAI_API_KEY in the"):
+    with pytest.raises(
+        SettingsError, match=r"AZURE_OPENAI_ENDPOINT is set in .*, but the environment .*sets AZURE_OPENAI_API_KEY"
+    ):
         load_settings({"AZURE_OPENAI_API_KEY": "key-1"}, other)
     assert moved_addresses(load_settings({"AZURE_OPENAI_ENDPOINT": "https://gateway.example"})) == [
         "AZURE_OPENAI_ENDPOINT is set to https://gateway.example. Messages go there."
