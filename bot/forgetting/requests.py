@@ -17,7 +17,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread, Wish
 from agent.memory.periods import TimeSpan, periods_in
 from agent.ports.tools import Asker
-from bot.chat.texts.formatting import zone_of
+from bot.chat.texts.formatting import literal, zone_of
 from bot.forgetting import texts as forgetting_texts
 
 # In a message; a longer one talks about forgetting. `/forget` has no such limit.
@@ -74,7 +74,7 @@ def read_forget_request(words: str, asker: Asker, now: datetime) -> Wish | Uncle
     period = _period(plain, asker, now)
     if period is None or period.since >= now:
         ways = forgetting_texts.forget_ways(in_thread=bool(asker.thread))
-        return UnclearForget(forgetting_texts.FORGET_UNCLEAR.format(said=_excerpt(request), ways=ways))
+        return UnclearForget(forgetting_texts.FORGET_UNCLEAR.format(said=literal(_excerpt(request)), ways=ways))
     until = min(period.until, now).replace(microsecond=0) + timedelta(seconds=1)
     return During(asker.person.id, TimeSpan(period.since.astimezone(UTC).replace(microsecond=0), until))
 
@@ -204,5 +204,4 @@ def _day(plain: str, asker: Asker, now: datetime) -> TimeSpan | None:
 
 
 def _excerpt(text: str) -> str:
-    short = text if len(text) <= 40 else f"{text[:39]}…"
-    return short.replace("`", "")
+    return text if len(text) <= 40 else f"{text[:39]}…"

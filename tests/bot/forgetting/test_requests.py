@@ -68,6 +68,12 @@ def test_what_cannot_be_read_gets_one_sentence(words: str) -> None:
     assert unclear.sentence.endswith((".", "`."))
 
 
+def test_what_cannot_be_read_is_shown_as_it_was_written() -> None:
+    unclear = read_forget_request("*all* of `it`, <@U1> [here](https://x.y)", ANN, NOW)
+    assert isinstance(unclear, UnclearForget)
+    assert r"“\*all\* of \`it\`, \<@U1\> \[here\](https://x.y)”" in unclear.sentence
+
+
 def test_the_command_may_be_written_once_more() -> None:
     assert (
         read_forget_request("/forget about Apollo", ANN, NOW)
