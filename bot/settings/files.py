@@ -6,6 +6,8 @@ from pathlib import Path
 
 from platformdirs import user_config_path
 
+from agent.errors import SettingsError
+from bot.settings import texts as settings_texts
 from bot.settings.reading import OURS
 from bot.settings.sources import IN_FILE, read_dotenv
 
@@ -22,7 +24,8 @@ class SettingsFile:
 
     @property
     def is_read(self) -> bool:
-        return self.path.exists()
+        """Raises SettingsError if this user may not look into its folder."""
+        return _exists(self.path)
 
 
 def find_settings_file(config: Path | None, here: Path, home: Path, names: Collection[str]) -> SettingsFile:
@@ -33,7 +36,7 @@ def find_settings_file(config: Path | None, here: Path, home: Path, names: Colle
     """
     if config is not None:
         return SettingsFile(config.expanduser(), is_own=True)
-    counts = (here.is_symlink() or here.exists()) and not (home.exists() and not _sets_any(names, read_dotenv(here)))
+    counts = _exists(here, broken=True) and not (_exists(home) and not _sets_any(names, read_dotenv(here)))
     return SettingsFile(here, is_own=False) if counts else SettingsFile(home, is_own=True)
 
 
@@ -44,3 +47,13 @@ def settings_home() -> Path:
 
 def _sets_any(names: Collection[str], dotenv: Mapping[str, str]) -> bool:
     return any(name.startswith(OURS) or name.removesuffix(IN_FILE) in names for name in dotenv)
+
+
+def _exists(file: Path, *, broken: bool = False) -> bool:
+    """Return whether there is such a file. `broken`: a link counts that leads nowhere. Raises SettingsError if the
+    system does not say, as for a folder that this user may not look into.
+    """
+    try:
+        return file.exists() or (broken and file.is_symlink())
+    except OSError:
+        raise SettingsError(settings_texts.DOTENV_UNREADABLE.format(dotenv=file)) from None

@@ -237,15 +237,28 @@ def _user() -> int:
 
 
 def open_sqlite_beside(rest: str, patience_s: float) -> "SqliteDatabase":
-    """Open it for reading only, also while another process has it open. Raises StoreError if there is no file."""
+    """Open it for reading only, also while another process has it open. Raises StoreError if there is no file, or if
+    nobody can say whether there is one: this user may not look into its folder.
+    """
     path = sqlite_path(rest)
-    if path is not None and not path.exists():
+    try:
+        is_missing = path is not None and not path.exists()
+    except OSError as error:
+        raise StoreError(texts.SQLITE_NOT_OPENED.format(path=path, reason=error.strerror)) from error
+    if is_missing:
         raise StoreError(texts.SQLITE_NOT_YET.format(path=path))
     return SqliteDatabase(path, lock=None, file=None, patience_s=patience_s)
 
 
 def unwritable(path: Path) -> str | None:
     """Why a start could not open this file for writing, as a sentence; None if it could. Changes nothing."""
+    try:
+        return _unwritable(path)
+    except OSError as error:  # such as a folder that this user may not look into
+        return texts.SQLITE_NOT_OPENED.format(path=path, reason=error.strerror)
+
+
+def _unwritable(path: Path) -> str | None:
     if path.is_file() and is_anybodys(path.stat(), _user()):
         return texts.SQLITE_ANYBODYS.format(path=path)
     existing = path if path.exists() else next(parent for parent in path.parents if parent.exists())

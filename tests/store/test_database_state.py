@@ -6,6 +6,7 @@ import pytest
 
 from agent.errors import StoreError
 from store.database_state import DatabaseState, look_at
+from store.databases.sqlite import open_sqlite_beside
 from store.engine import open_store
 from store.migrations import HEAD
 from tests.fakes.postgresql import PostgresServer
@@ -38,6 +39,15 @@ async def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     path.write_text("I am a letter. " * 1_000)
     with pytest.raises(StoreError):
         await look_at(f"sqlite:///{path}")
+
+
+async def test_a_path_that_the_system_does_not_look_up_is_told(tmp_path: Path) -> None:
+    """As in a folder that this user may not look into: but root, as whom tests may run, looks into each."""
+    url = f"sqlite:///{tmp_path / ('long' * 100)}"
+    with pytest.raises(StoreError, match="could not be opened"):
+        await look_at(url)
+    with pytest.raises(StoreError, match="could not be opened"):
+        open_sqlite_beside(url.removeprefix("sqlite://"), 1.0)
 
 
 async def test_a_server_is_looked_at_without_making_tables(postgres: PostgresServer) -> None:

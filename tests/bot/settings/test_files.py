@@ -74,3 +74,12 @@ def test_only_a_file_of_ones_own_may_decide_which_code_runs_beside_keys_of_the_e
     with pytest.raises(SettingsError, match="The key could go to a server that you did not choose"):
         load_settings(environ, file)
     assert load_settings(environ, file, is_own_file=True).tools.modules == ("our_tools.py",)
+
+
+def test_a_file_that_the_system_does_not_look_up_is_told(tmp_path: Path) -> None:
+    """As in a folder that this user may not look into: but root, as whom tests may run, looks into each."""
+    long = tmp_path / ("long" * 100)
+    with pytest.raises(SettingsError, match="could not be read"):
+        _ = found(tmp_path, config=long).is_read
+    with pytest.raises(SettingsError, match="could not be read"):
+        find_settings_file(None, long, tmp_path / ".env", NAMES)
