@@ -5,6 +5,7 @@ commands need is imported only after that.
 import gc
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from bot.chat.exit_codes import Exit
 from bot.setup.arguments import parser
@@ -12,6 +13,9 @@ from bot.setup.arguments import parser
 
 def main() -> None:
     gc.disable()  # until a command's modules are imported: see `bot.setup.cli`
+    for stream in (sys.stdout, sys.stderr):  # a locale may lack characters of names, answers and our own texts
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     sys.exit(run(sys.argv[1:]))
 
 

@@ -31,6 +31,7 @@ NOT_IN_KEYCHAIN = "{name} is not in the keychain. Run `keyring set {service} {na
 KEYCHAIN_CLOSED = "{name} could not be read from the keychain. Unlock the keychain, or set the value directly."
 FILE_EMPTY = "{setting} points to {file}, which is empty. Write the secret into the file."
 SET_TWICE = "{name} and {file} are both set. Remove one of them."
+FOLDER_GONE = "The current folder cannot be used ({reason}). Change to another folder, and try again."
 CONFIG_MISSING = "--config points to {file}, which does not exist. Correct the path."
 FILE_MISSING = "{setting} points to {file}, which does not exist{where}. Create the file, or correct the path."
 KEY_FILE_MISSING = (

@@ -55,6 +55,7 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
             return Exit.OK
         if command is Subcommand.RUN:  # also the sentence about a setting that cannot be read is a line of the log
             log_to(sys.stderr, LogLevel.INFO, (), _log_form(os.environ))  # noqa: TID251 -- the only place that reads the environment
+        _check_folder()
         config = cast("Path | None", options["config"])
         file = find_settings_file(config, Path(".env"), settings_home(), names_of_ours())
         if config is not None and not file.is_read and command is not Subcommand.INIT:
@@ -88,6 +89,14 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
         return Exit.INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe
         return Exit.OK
+
+
+def _check_folder() -> None:
+    """Raise SettingsError if the current folder was deleted: each path that is not absolute would lead nowhere."""
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise SettingsError(settings_texts.FOLDER_GONE.format(reason=error.strerror)) from None
 
 
 def _log_form(environ: Mapping[str, str]) -> LogForm:

@@ -844,6 +844,43 @@ def test_output_that_cannot_be_written_is_one_sentence_and_a_reader_who_leaves_i
         assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.parametrize("command", ["doctor --no-model", "chat", "usage --by day"])
+def test_a_folder_that_was_deleted_meanwhile_is_one_sentence(command: str, tmp_path: Path) -> None:
+    ran = subprocess.run(  # noqa: S603 -- our own command
+        ["/bin/bash", "-c", f'mkdir gone && cd gone && rmdir ../gone && "{sys.executable}" -m bot {command}'],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        stdin=subprocess.DEVNULL,
+        cwd=tmp_path,
+        env={**environment(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
+        check=False,
+    )
+    assert ran.returncode == Exit.SETTINGS
+    assert ran.stderr.startswith("cogency: The current folder cannot be used")
+    assert ran.stderr.count("\n") == 1
+
+
+def test_a_locale_without_a_character_gets_another_in_its_place(tmp_path: Path) -> None:
+    name = "\udcff \N{CYRILLIC SMALL LETTER ZHE}"  # as Python reads a file name that is not in UTF-8
+    ran = from_nothing(tmp_path, "plugins", "check", name, PYTHONIOENCODING="ascii:strict")
+    assert ran.returncode == Exit.FAILED
+    assert "? ?: the folder does not exist" in ran.stdout
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_terminal_in_a_locale_without_a_character_chats(tmp_path: Path) -> None:
+    lay_database(tmp_path / "bot.db")
+    own = environment(tmp_path, PYTHONIOENCODING="ascii:strict", PYTHONPATH=str(Path(__file__).parents[2]))
+    with FakeTerminal("from bot.__main__ import main; main()", 80, 24, True, **own) as terminal:
+        terminal.until("rehearsal")
+        terminal.until("\n>")
+        terminal.type("hello\r")
+        terminal.until("only understand")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
+
+
 def test_a_sigterm_in_the_middle_of_an_answer_gives_the_terminal_back(tmp_path: Path) -> None:
     with FakeTerminal(CHAT, 80, 24, **environment(tmp_path)) as terminal:
         terminal.until(">")
