@@ -426,9 +426,9 @@ class ModelSettings:
         "",
         section=Section.KEYS,
         description=(
-            "The client ID of the application that the bot uses to sign in to Azure or, if AZURE_CLIENT_SECRET is not "
-            "set, of a managed identity of this machine. Default: the identity that the environment, the machine, or "
-            "`az login` provides."
+            "The client ID of the application that the bot uses to sign in to Azure. Without AZURE_CLIENT_SECRET, it "
+            "is the client ID of a managed identity of this machine. Default: the identity that the environment, the "
+            "machine, or `az login` provides."
         ),
         example="00000000-0000-0000-0000-000000000000",
     )

@@ -499,8 +499,8 @@ def _add_budget(commands: _Commands) -> None:
         nargs="*",
         metavar="WORD",
         help=(
-            "whose budget (everyone, person:slack:T0123:U0123, channel:C0123, or workspace:slack:T0123), and, to "
-            "change it, '$20', 5,000,000 tokens, exempt, or reset"
+            "whose budget: everyone, person:slack:T0123:U0123, channel:C0123, or workspace:slack:T0123; to change it, "
+            "add '$20', 5,000,000 tokens, exempt, or reset"
         ),
     )
 

@@ -284,7 +284,7 @@ async def _http(settings: Settings) -> list[Finding]:
     try:
         address = http_address(settings)
     except SettingsError as error:
-        return [Finding(Level.PROBLEM, "HTTP", "other programs cannot be served", str(error))]
+        return [Finding(Level.PROBLEM, "HTTP", "the bot cannot serve other programs", str(error))]
     return await http_findings(address)
 
 

@@ -213,7 +213,7 @@ async def test_a_first_mention_in_a_running_thread_brings_the_thread_along() -> 
             await fake.say(person, text, root["id"])
         await fake.say(ANN, f"{ASK}summarise this thread", root["id"])
         assert without_pages((await taken(host)).quoted) == (
-            Quoted("what this thread began with", "Bo", "Which boat shall we take?"),
+            Quoted("the message that started this thread", "Bo", "Which boat shall we take?"),
             Quoted("earlier in this thread", "Ann", "The blue one."),
             Quoted("earlier in this thread", "Bo", "It leaks."),
         )

@@ -239,7 +239,7 @@ async def test_the_file_of_a_message_that_is_asked_about_comes_along() -> None:
         await there.slack.until(lambda: there.slack.state.views)
         await there.slack.submit(there.ann, there.slack.state.views[0], "what is it about?")
         await there.slack.until(lambda: there.asked)
-        assert "file of the message that is asked about paper.pdf, ann" in there.came_along
+        assert "file of the message that the question is about paper.pdf, ann" in there.came_along
         assert "The boat is blue." in there.came_along
 
 

@@ -222,9 +222,9 @@ class Surroundings:
             with suppress(*UNREADABLE):
                 starter = await thread.parent.fetch_message(thread.id)
                 if not apps_alone or self._is_of_other_app(starter):
-                    quoted, attached = self.quote("what this thread began with", starter)
+                    quoted, attached = self.quote("the message that started this thread", starter)
                     quotes.append(quoted)
-                    source = "file with which this thread began"
+                    source = "file of the message that started this thread"
                     files += attachments(attached, quoted.author, source, by_bot=quoted.by_bot)
         # In a forum the question is often in the title only.
         if isinstance(thread.parent, discord.ForumChannel) and not apps_alone:

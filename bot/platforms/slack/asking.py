@@ -176,7 +176,9 @@ class SlackAsking:
             return
         member = await self._member(sent.to.channel, user)
         question = SlackQuestion(api.text(body, "view", "id"), sent.question, private=True, depth=Depth.ADAPT)
-        about = Quoted("the message that is asked about", sent.author, sent.about, (sent.page.ts,), sent.page.by_bot)
+        about = Quoted(
+            ("the message that the question is about"), sent.author, sent.about, (sent.page.ts,), sent.page.by_bot
+        )
         quoted = (about,) if sent.about else ()
         incoming = self._private(question, member, sent.to)
         await self.host.messages.submit(replace(incoming, quoted=quoted, files=sent.files))

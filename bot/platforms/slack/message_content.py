@@ -394,7 +394,7 @@ def _table(block: JsonObject, depth: int) -> Iterator[str]:
         found = row if isinstance(row, list) else items(row, "cells")
         cells += len(found)
         if cells > MAX_CELLS:
-            yield "(more rows of this table than I read)"
+            yield "(the table has more rows, which I did not read)"
             return
         yield f"| {' | '.join(_cell(cell, depth) for cell in found)} |"
         if not index:

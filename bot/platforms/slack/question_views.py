@@ -29,7 +29,7 @@ _DEPTHS = (
 
 MAX_FILES = 3  # Of the message that is asked about: they fit a view's metadata beside its text
 MAX_NAME_CHARS = 80  # Of a file or an author, there
-FILE = "file of the message that is asked about"
+FILE = "file of the message that the question is about"
 
 METADATA_CHARS = 3_000  # Slack's limit for a view; of a longer message, only the beginning is carried
 

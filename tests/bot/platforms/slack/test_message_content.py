@@ -328,7 +328,7 @@ def test_blocks_in_a_frame_that_says_where_they_are_from_are_nobodys_own_words(f
 def test_a_table_is_read_up_to_a_number_of_cells() -> None:
     shown = by_app(table(*([cell("x")] * 20 for _ in range(MAX_CELLS))))
     assert shown.count("x") == MAX_CELLS
-    assert shown.endswith("(more rows of this table than I read)")
+    assert shown.endswith("(the table has more rows, which I did not read)")
 
 
 SHARED: Object = {
