@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from bot.chat.attachments.number_format import general_number
 from bot.chat.attachments.office_package import PartReader
 
 
@@ -54,4 +55,4 @@ class ChartText(TextBoxes):
     def characters(self, text: str) -> None:
         super().characters(text)
         if self._in_value and self._values is not None and text.strip():
-            self._values.append(text.strip())
+            self._values.append(general_number(text.strip()))

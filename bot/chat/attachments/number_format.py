@@ -30,7 +30,10 @@ BUILT_IN: Final = {
     **dict.fromkeys(("7", "8", "39", "40", "43", "44"), "#,##0.00;(#,##0.00)"),
 }
 MAX_CODE_CHARS: Final = 255  # Excel's own limit
-_MOST: Final = Decimal(10) ** 15  # From here on Excel has no digits of its own: the number is shown as it is stored
+_DIGITS: Final = 15  # Excel's own precision
+_MOST: Final = (
+    Decimal(10) ** _DIGITS
+)  # From here on Excel has no digits of its own: the number is shown as it is stored
 
 _TOKEN: Final = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_.|\*.|\[(?P<bracket>[^\]]*)\]|(?P<exponent>E[+-]0+)|(?P<general>General)|'
@@ -73,6 +76,14 @@ class _Section:
     @property
     def has_places(self) -> bool:
         return any(piece.is_place for piece in self.pieces)
+
+
+def general_number(value: str) -> str:
+    """Return a stored number with the digits that Excel has of it: "8.2" for "8.1999999999999993"; other texts stay."""
+    try:
+        return f"{float(value):.{_DIGITS}g}" if "." in value or "e" in value.lower() else value
+    except ValueError:
+        return value
 
 
 def shown_number(number: Decimal, code: str) -> str:

@@ -18,10 +18,11 @@ import json
 import mimetypes
 import os
 import re
+import signal
 import sys
 import zipfile
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -64,6 +65,30 @@ def limit(memory_bytes: int, cpu_s: int, niceness: int) -> None:
     for resource_limit, bound in bounds:
         with suppress(OSError, ValueError):  # the system's limit is lower already
             resource.setrlimit(resource_limit, (bound, bound))
+
+
+CONVERTED_SHARE = 2 / 3  # Of the process's time, for a converter; in the rest its text is read without one
+
+
+@contextmanager
+def time_for_converter() -> Iterator[None]:
+    """Raise TimeoutError while enough time is left for a reader that takes less."""
+    try:
+        import resource  # noqa: PLC0415 -- not on Windows
+    except ImportError:
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise TimeoutError
+
+    seconds, _ = resource.getrlimit(resource.RLIMIT_CPU)
+    signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, max(0, seconds) * CONVERTED_SHARE)  # unlimited: -1
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def shut_in() -> None:
@@ -182,6 +207,8 @@ def _repack(parts: Mapping[str, bytes]) -> io.BytesIO:
     return packed
 
 
+MAX_CONVERTED = 8_000_000  # Bytes of a document for a converter: it takes sixty times as much memory
+
 # The library of each kind of file. markitdown imports all of them, for the converters of all kinds.
 _OF_ONE_KIND = {"docx": "mammoth", "pptx": "pptx"}
 
@@ -246,17 +273,43 @@ def _converted(archive: zipfile.ZipFile, package: OfficePackage, main: str, conv
         package.read(main, PartReader())
     except DAMAGED:
         raise NoText(BROKEN) from None
+    if package.size(main) > MAX_CONVERTED:
+        return ""
     sound = [name for name in texts if package.is_same(name, main) or package.read_if_sound(name, PartReader())]
     parts = dict.fromkeys(set(names).difference(texts), b"") | _unpack(archive, sound)
     if _CONTENT_TYPES in parts:  # shows and templates have the same parts
         parts[_CONTENT_TYPES] = _SHOWS.sub(_PRESENTATION, parts[_CONTENT_TYPES])
+    if ending == "docx":
+        _prepare_word(parts)
     try:
-        text = _convert(converter, _repack(parts), ending)
+        with time_for_converter():
+            text = _convert(converter, _repack(parts), ending)
     except NoText:
         raise
     except Exception:  # noqa: BLE001 -- whatever a library raises for an odd part, the words are read without it
         return ""
     return _without_pictures(text) if _holds_words(text) else ""
+
+
+# What mammoth drops with all that is in it: fields with a result, directions of text, moved text, readings.
+_WRAPPERS = re.compile(
+    rb"</?w:(?:fldSimple|dir|bdo|customXml|moveTo|ruby|rubyBase)(?=[\s/>])(?:[^>\"']|\"[^\"]*\"|'[^']*')*>"
+)
+_BREAKS = {b"<w:cr/>": b"<w:br/>", b"<w:ptab": b"<w:tab"}  # Blanks that it does not know
+
+
+def _prepare_word(parts: dict[str, bytes]) -> None:
+    """Let mammoth read what stands in elements that it does not know, and skip a slow step for formulas if there are
+    none.
+    """
+    names = [name for name in parts if name.lower().endswith(".xml") and b"<w:" in parts[name]]
+    for name in names:
+        parts[name] = _WRAPPERS.sub(b"", parts[name])
+        for unknown, known in _BREAKS.items():
+            parts[name] = parts[name].replace(unknown, known)
+    if not any(b":oMath" in parts[name] for name in names):
+        library("markitdown")
+        vars(library("markitdown.converter_utils.docx.pre_process"))["_pre_process_math"] = lambda content: content  # pyright: ignore[reportUnknownLambdaType]
 
 
 def _read_word(package: OfficePackage, main: str, text: str, output: DocumentOutput) -> None:
@@ -312,7 +365,8 @@ class OpenDocument:
         self._blank = self._hidden = self._pages = self._paragraphs = self._tables = 0
         self._beside: _BesideText | None = None  # The comment or deletion that is being read
         self._deletions = list[str]()
-        self._pictures = 0
+        self._unread = dict.fromkeys(_UNREAD.values(), 0)
+        self._value = ""  # Of the cell, for one without a text that shows it
 
     def read(self, parts: Mapping[str, bytes]) -> None:
         if b"encryption-data" in parts.get("META-INF/manifest.xml", b""):
@@ -330,7 +384,7 @@ class OpenDocument:
         self._section("headers and footers", margins.lines)
         self._output.flush()
         if not self._output.is_empty:
-            self._output.text(f"\n{named_unread({'picture': self._pictures})}")
+            self._output.text(f"\n{named_unread(self._unread)}")
 
     def _section(self, name: str, lines: Iterable[str]) -> None:
         if found := [*dict.fromkeys(lines)]:
@@ -366,7 +420,7 @@ class OpenDocument:
                 # Equal rows and cells are stored once with a count, which can be a million at the end of a sheet.
                 self._repeated["row"] = _number(values.get("table:number-rows-repeated"))
             case "table:table-cell" | "table:covered-table-cell" if self._tables == 1:
-                self._line = []
+                self._line, self._value = [], _cell_value(values)
                 self._repeated["cell"] = _number(values.get("table:number-columns-repeated"))
             case "text:p" | "text:h":
                 self._paragraphs += 1
@@ -374,8 +428,8 @@ class OpenDocument:
                     self._line.append("#" * min(6, _number(values.get("text:outline-level"))) + " ")
             case "text:list-item":
                 self._line.append("- ")
-            case "drawing:image":
-                self._pictures += 1
+            case _ if tag in _UNREAD:
+                self._unread[_UNREAD[tag]] += 1
             case "text:s":
                 # A file can claim any number of blanks.
                 self._line.append(" " * min(_number(values.get("text:c")), MAX_REPEATED))
@@ -399,7 +453,7 @@ class OpenDocument:
                     self._output.text("".join(self._line))
                     self._line = []
             case "table:table-cell" | "table:covered-table-cell" if self._tables == 1:
-                self._cell("".join(self._line).strip())
+                self._cell("".join(self._line).strip() or self._value)
                 self._line = []
             case "table:table-row" if self._tables == 1:
                 text, more = row_text(self._row), self._repeated["row"] - 1
@@ -436,9 +490,14 @@ class OpenDocument:
 
 
 # Elements without text of the document.
-_HIDDEN = frozenset({"text:tracked-changes", "office:scripts", "office:automatic-styles"})
+_HIDDEN = frozenset({"text:tracked-changes", "office:scripts", "office:automatic-styles", "text:ruby-text"})
+_UNREAD = {
+    "drawing:image": "picture",
+    "drawing:object": "embedded object",
+    "drawing:object-ole": "embedded object",
+}
 # What is beside the text, with what it is called.
-_BESIDE = {"office:annotation": "comment", "text:deletion": "deleted"}
+_BESIDE = {"office:annotation": "comment", "text:deletion": "deleted", "text:note": "note"}
 
 
 class _BesideText:
@@ -470,6 +529,9 @@ class _BesideText:
         return f"[{what}{f' by {creator}' if creator else ''}: {words}]" if words else ""
 
 
+_MARGINS = frozenset(f"{what}{which}" for what in ("header", "footer") for which in ("", "-left", "-first"))
+
+
 class _Margins:
     """The headers and footers in the styles of a text."""
 
@@ -486,10 +548,10 @@ class _Margins:
         parser.Parse(styles, True)  # noqa: FBT003 -- expat takes no names
 
     def _begin(self, name: str, _: object) -> None:
-        self._depth += _local_name(name) in {"header", "footer", "header-left", "footer-left"}
+        self._depth += _local_name(name) in _MARGINS
 
     def _end(self, name: str) -> None:
-        self._depth -= _local_name(name) in {"header", "footer", "header-left", "footer-left"}
+        self._depth -= _local_name(name) in _MARGINS
         if _local_name(name) == "p" and (words := " ".join("".join(self._words).split())):
             self.lines.append(words)
             self._words = []
@@ -497,6 +559,18 @@ class _Margins:
     def _characters(self, text: str) -> None:
         if self._depth:
             self._words.append(text)
+
+
+def _cell_value(attributes: Mapping[str, str]) -> str:
+    """Return the value of a cell, which some programs write without the text that shows it."""
+    value = next((attributes[name] for name in _VALUES if name in attributes), "")
+    if attributes.get("office:value-type") == "percentage":
+        with suppress(ValueError):
+            return f"{float(value) * 100:.15g}%"
+    return value
+
+
+_VALUES = ("office:string-value", "office:date-value", "office:time-value", "office:boolean-value", "office:value")
 
 
 def _local_name(name: str) -> str:

@@ -22,7 +22,7 @@ from bot.chat.attachments.document_output import (
     row_text,
 )
 from bot.chat.attachments.drawings import TextBoxes
-from bot.chat.attachments.number_format import BUILT_IN, shown_number
+from bot.chat.attachments.number_format import BUILT_IN, general_number, shown_number
 from bot.chat.attachments.office_package import DAMAGED, OfficePackage, PartReader, Stop
 
 _COLUMN: Final = re.compile(r"[A-Za-z]{1,3}")
@@ -284,7 +284,7 @@ def _number_text(value: str, shown_as: _Format, epoch: datetime) -> str:
     try:
         number = float(value)
         if shown_as.is_date is None:
-            general = f"{number:.15g}" if "." in value or "e" in value.lower() else value
+            general = general_number(value)
             return (shown_number(Decimal(general), shown_as.code) if shown_as.code else "") or general
         seconds = round(number * 86_400, shown_as.decimals)
         if not shown_as.is_date:

@@ -14,7 +14,8 @@ from bot.chat.attachments.office_package import OfficePackage, PartReader, left_
 
 _DELETED: Final = frozenset({"del", "moveFrom"})
 _INSERTED: Final = frozenset({"ins", "moveTo"})
-_SPACES: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_SPACES: Final = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_REPEATED: Final = frozenset({"Fallback", "rt"})  # What older programs show instead, and how a word is read
 NOBODY: Final = "somebody"
 MAX_PARAGRAPHS: Final = 100_000
 MAX_ENTRIES: Final = 100  # Of a list in a form: Word allows 25
@@ -96,7 +97,8 @@ class WordReader(PartReader):
         self._form = _FormField()
 
     def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if self._hidden or tag == "Fallback" or attributes.get("type") in {"separator", "continuationSeparator"}:
+        is_separator = attributes.get("type") in {"separator", "continuationSeparator"}
+        if self._hidden or tag in _REPEATED or is_separator:
             self._hidden += 1
             return
         match tag:

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from bot.chat.attachments.number_format import MAX_CODE_CHARS, shown_number
+from bot.chat.attachments.number_format import MAX_CODE_CHARS, general_number, shown_number
 
 ACCOUNTING = '_-* #,##0.00 "€"_-;-* #,##0.00 "€"_-;_-* "-"?? "€"_-;_-@_-'
 PHONE = "[<=9999999]###-####;(###) ###-####"
@@ -60,3 +60,17 @@ def test_a_long_format_takes_no_time(sign: str) -> None:
     shown_number(Decimal("12345.678"), sign * (40_000 // len(sign)))
     assert time.process_time() - started < 0.5
     assert len(shown_number(Decimal("12345.678"), sign * 40_000)) <= 2 * MAX_CODE_CHARS
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("8.1999999999999993", "8.2"),
+        ("0.30000000000000004", "0.3"),
+        ("1e-7", "1e-07"),
+        ("00420", "00420"),
+        ("e.g.", "e.g."),
+    ],
+)
+def test_a_number_has_the_digits_of_excel(value: str, shown: str) -> None:
+    assert general_number(value) == shown

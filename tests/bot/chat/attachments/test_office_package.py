@@ -11,6 +11,7 @@ from pptx.util import Inches
 
 from bot.chat.attachments import kinds
 from bot.chat.attachments.reader import ReadAs, Reader
+from bot.chat.attachments.reader_process import MAX_CONVERTED
 from tests.fakes import documents
 from tests.fakes.documents import RELATIONS, STRICT, TRANSITIONAL, paragraph, relation, relationships
 from tests.patience import PATIENCE_S
@@ -501,3 +502,29 @@ async def test_a_note_whose_words_a_long_text_has_elsewhere_is_not_lost() -> Non
     note = "a man was sold the old harbor by the boat"
     footnotes = f'<w:footnote w:id="2">{paragraph(note)}</w:footnote>'
     assert (await read(word(words, footnotes=footnotes))).endswith(f"[footnotes]\n{note}")
+
+
+async def test_words_in_elements_that_the_converter_does_not_know_are_in_their_place() -> None:
+    def run(text: str) -> str:
+        return f"<w:r><w:t>{text}</w:t></w:r>"
+
+    ruby = f"<w:r><w:ruby><w:rt>{run('reading')}</w:rt><w:rubyBase>{run('base')}</w:rubyBase></w:ruby></w:r>"
+    wrapped = (
+        f'<w:fldSimple w:instr=" IF 1 > 0 &quot;&gt;&quot; ">{run("4711 ")}</w:fldSimple>',
+        f'<w:dir w:val="rtl">{run("boat ")}</w:dir>',
+        f"<w:bdo w:val='rtl'>{run('harbor ')}</w:bdo>",
+        f'<w:customXml w:element="x"><w:customXmlPr/>{run("canoe ")}</w:customXml>',
+        f"<w:moveTo>{run('moved ')}</w:moveTo>",
+        ruby,
+    )
+    long_text = "a paragraph of so many words that a few which are lost in it would not be missed "
+    broken = "<w:r><w:t>one</w:t><w:cr/><w:t>two</w:t><w:ptab/><w:t>three</w:t></w:r>"
+    told = await read(word(f"<w:p>{run(long_text)}{''.join(wrapped)}</w:p><w:p>{broken}</w:p>"))
+    assert "missed 4711 boat harbor canoe moved base" in told
+    assert "one  \ntwo" in told
+    assert "twothree" not in told
+
+
+async def test_a_document_that_a_converter_has_no_memory_for_is_read_without_it() -> None:
+    padding = f"<!--{'x' * MAX_CONVERTED}-->"
+    assert await read(word(f"{paragraph('Words.')}{padding}")) == "Words."

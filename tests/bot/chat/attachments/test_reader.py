@@ -173,6 +173,15 @@ _ODS = (
     't:number-columns-repeated="16384"/></t:table-row><t:table-row t:number-rows-repeated="3"><t:table-cell/>'
     '<t:table-cell t:number-columns-repeated="2"><x:p>12</x:p></t:table-cell></t:table-row></t:table>'
 )
+_NOTE = "<x:note><x:note-citation>1</x:note-citation><x:note-body><x:p>A note</x:p></x:note-body></x:note>"
+_RUBY = "<x:ruby><x:ruby-base>base</x:ruby-base><x:ruby-text>reading</x:ruby-text></x:ruby>"
+_ODT_BESIDE = f"<x:p>Words{_NOTE} and {_RUBY}.<d:frame><d:object/><d:image/></d:frame></x:p>"
+_VALUES = (
+    '<t:table t:name="Raw"><t:table-row><t:table-cell o:value-type="float" o:value="42"/>'
+    '<t:table-cell o:value-type="percentage" o:value="0.125"/>'
+    '<t:table-cell o:value-type="date" o:date-value="2026-11-30"/>'
+    '<t:table-cell o:value-type="float" o:value="9"><x:p>nine</x:p></t:table-cell></t:table-row></t:table>'
+)
 _ODP = "<d:page><d:frame><d:text-box><x:p>Boats</x:p></d:text-box></d:frame></d:page>"
 
 
@@ -190,10 +199,18 @@ _ODP = "<d:page><d:frame><d:text-box><x:p>Boats</x:p></d:text-box></d:frame></d:
         ),
         (lambda: documents.open_document("text", _ODT), "## Boats\nThey  float.\n- blue\nA | B"),
         (lambda: documents.open_document("spreadsheet", _ODS), "[sheet Prices]\n| 12 | 12\n(and 2 more rows like it)"),
+        (
+            lambda: documents.open_document("text", _ODT_BESIDE),
+            "Words [note: A note] and base.\n\n(not read: 1 picture, 1 embedded object)",
+        ),
+        (
+            lambda: documents.open_document("spreadsheet", _VALUES),
+            "[sheet Raw]\n42 | 12.5% | 2026-11-30 | nine",
+        ),
         (lambda: documents.open_document("presentation", _ODP), "[slide 1]\nBoats"),
         (lambda: documents.epub("<h1>One</h1><p>It <b>floats</b>.</p>"), "**Title:** Boats\n\n# One\n\nIt **floats**."),
     ],
-    ids=["docx", "xlsx", "pptx", "odt", "ods", "odp", "epub"],
+    ids=["docx", "xlsx", "pptx", "odt", "ods", "odt notes", "ods values", "odp", "epub"],
 )
 async def test_office_files_are_read_whatever_they_are_called(make: Callable[[], bytes], text: str) -> None:
     assert await read(make(), ReadAs.OFFICE) == ReadText(text)
