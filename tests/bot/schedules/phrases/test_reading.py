@@ -108,6 +108,13 @@ def test_offsets_abbreviations_and_steps_of_months(said: str, meant: str, words:
     assert when.words == words
 
 
+@pytest.mark.parametrize(
+    "said", ["in ein paar Minuten anrufen", "over een paar minuten bellen", "in a few minutes call"]
+)
+def test_a_few_is_no_number(said: str) -> None:
+    assert read(said, SEEN[0]) is None
+
+
 @pytest.mark.parametrize("said", ["tomorrow 9:00-10:30 fair", "tomorrow 9:00-17:00 fair", "9:00+15:30 tomorrow gifts"])
 def test_a_period_is_no_offset(said: str) -> None:
     assert isinstance(read(said, SEEN[0]), WhenUnclear)
