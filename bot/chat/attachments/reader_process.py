@@ -21,7 +21,7 @@ import re
 import signal
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -71,7 +71,7 @@ CONVERTED_SHARE = 2 / 3  # Of the process's time, for a converter; in the rest i
 
 
 @contextmanager
-def time_for_converter() -> Iterator[None]:
+def time_for_converter() -> Generator[None]:
     """Raise TimeoutError while enough time is left for a reader that takes less."""
     try:
         import resource  # noqa: PLC0415 -- not on Windows

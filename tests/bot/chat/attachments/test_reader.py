@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -341,3 +342,24 @@ async def test_deeply_nested_html_costs_bounded_time(kind: ReadAs) -> None:
 @pytest.mark.parametrize("again", [False, True], ids=["once", "at each step from there on"])
 def test_a_read_that_is_cancelled_at_any_step_leaves_no_process(again: bool) -> None:
     assert left_by_cancelling(lambda: read(pdfs.pdf("The boat is blue.")), again=again) == []
+
+
+BUSY = """
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, (3, 3))
+from bot.chat.attachments.reader_process import time_for_converter
+try:
+    with time_for_converter():
+        while True:
+            pass
+except TimeoutError:
+    print("in time")
+"""
+
+
+async def test_a_converter_ends_while_time_is_left() -> None:
+    command = (sys.executable, "-c", BUSY)
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(PATIENCE_S):
+        written, _ = await process.communicate()
+    assert written == b"in time\n"
