@@ -56,9 +56,13 @@ class _Relations(PartReader):
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self.found = list[Relation]()
+        self.outside = dict[str, str]()  # By id, the addresses of what is not in the package
 
     def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if tag != "Relationship" or attributes.get("TargetMode") == "External" or len(self.found) >= MAX_RELATIONS:
+        if tag != "Relationship" or len(self.found) + len(self.outside) >= MAX_RELATIONS:
+            return
+        if attributes.get("TargetMode") == "External":
+            self.outside[attributes.get("Id", "")] = attributes.get("Target", "")
             return
         target = attributes.get("Target", "").replace("\\", "/")
         path = posixpath.normpath(posixpath.join("/" + self._folder, target)).lstrip("/")
@@ -94,10 +98,17 @@ class OfficePackage:
 
     def relations(self, part: str) -> list[Relation]:
         """Return the relations of a part to others in the package; of the package itself for ""."""
+        return self._relations(part).found
+
+    def outside(self, part: str) -> Mapping[str, str]:
+        """Return the addresses outside of the package to which a part refers, by the ids of the relations."""
+        return self._relations(part).outside
+
+    def _relations(self, part: str) -> _Relations:
         folder, _, name = part.rpartition("/")
         reader = _Relations(folder)
         self.read_if_sound(f"{folder}/_rels/{name}.rels".lstrip("/"), reader)
-        return reader.found
+        return reader
 
     def related(self, part: str, kind: str) -> list[str]:
         """Return the parts of this kind that a part names and that exist, each once however often it is named."""

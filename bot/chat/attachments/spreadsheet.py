@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import chain
 from typing import Final
 
 from bot.chat.attachments.document_output import (
@@ -48,7 +49,10 @@ _MARGIN_WORDS: Final = {
     **dict.fromkeys(("&L", "&C", "&R"), "\n"),
 }
 _CHANGING: Final = re.compile(r"\[(?:page|pages|date|time|file name)\]")
+_LINK: Final = re.compile(r'=HYPERLINK\(\s*"([^"\n]{1,2000})"', re.IGNORECASE)
+_SHOWN_LINK: Final = re.compile(r"https?://|www\.", re.IGNORECASE)
 MAX_COMMENTS: Final = 2_000
+MAX_LINKS: Final = 1_000  # Of a sheet
 
 NO_RESULT: Final = "(formulas without a stored result: {count:,}; their cells show the formula)\n"
 MORE_COLUMNS: Final = "(the sheet has more columns: its first {columns} were read)\n"
@@ -158,6 +162,7 @@ class _Cell:
     column: int
     kind: str
     style: str
+    name: str
     pieces: dict[str, list[str]] = field(default_factory=lambda: {"v": [], "f": [], "t": []})
 
 
@@ -176,6 +181,9 @@ class _Sheet(PartReader):
         self.has_more_columns = False
         self.margins = dict[str, str]()  # Each header and footer, by its words
         self.is_complete = False
+        self.links = list[tuple[str, str]]()  # Cells and addresses
+        self.link_ids = list[tuple[str, str]]()  # Cells and the ids of relations
+        self._shown = set[str]()  # Cells that show an address
 
     def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
         match tag:
@@ -186,13 +194,16 @@ class _Sheet(PartReader):
             case "c" if self._in_data:
                 named = _COLUMN.match(attributes.get("r", ""))
                 self._column = _number_of(named[0]) if named else self._column + 1
-                self._cell = _Cell(self._column, attributes.get("t", "n"), attributes.get("s", "0"))
+                kind, style = attributes.get("t", "n"), attributes.get("s", "0")
+                self._cell = _Cell(self._column, kind, style, attributes.get("r", ""))
             case "rPh":
                 self._in_reading = True
             case "v" | "f" | "t" if self._cell is not None and not self._in_reading:
                 self._into = self._cell.pieces[tag]
                 if tag == "f":
                     self._into.append("=")
+            case "hyperlink" if len(self.link_ids) < MAX_LINKS and "id" in attributes:
+                self.link_ids.append((attributes.get("ref", ""), attributes["id"]))
             case _ if tag in _MARGINS:
                 self._into = self._margin = []
             case _:
@@ -232,8 +243,19 @@ class _Sheet(PartReader):
             return
         if cell.column > MAX_COLUMNS:
             self.has_more_columns = True
-        else:
-            self._row[cell.column] = text
+            return
+        self._row[cell.column] = text
+        if _SHOWN_LINK.match(text) or "@" in text:
+            self._shown.add(text.strip())
+        if (link := _LINK.match("".join(cell.pieces["f"]))) and len(self.links) < MAX_LINKS:
+            self.links.append((cell.name, link[1]))
+
+    def hidden_links(self, addresses: Mapping[str, str]) -> Iterator[str]:
+        """Yield a line for each link whose address its cell does not show. `addresses`: by the ids of relations."""
+        found = [*self.links, *((cell, addresses.get(id_, "")) for cell, id_ in self.link_ids)]
+        for cell, address in found:
+            if address and address.removeprefix("mailto:") not in self._shown and address not in self._shown:
+                yield f"[link in {cell}] {' '.join(address.split())}\n"
 
     def _text(self, cell: _Cell) -> str:
         value, formula = "".join(cell.pieces["v"]), "".join(cell.pieces["f"])
@@ -371,7 +393,7 @@ def read_spreadsheet(package: OfficePackage, main: str, output: DocumentOutput) 
             output.text(MORE_COLUMNS.format(columns=MAX_COLUMNS))
         for words, what in sheet.margins.items():
             output.text(f"[{what}] {words}\n")
-        for line in _beside(package, part):
+        for line in chain(sheet.hidden_links(package.outside(part)), _beside(package, part)):
             output.text(line)
     output.flush()
     if output.is_empty and (damaged or not sheets):

@@ -235,6 +235,26 @@ async def test_headers_and_footers_of_sheets_and_what_drawings_say_are_read() ->
     )
 
 
+async def test_the_addresses_of_links_that_cells_hide_are_read() -> None:
+    external = 'TargetMode="External"'
+    links = "".join(
+        relation(id_, "hyperlink", target, external)
+        for id_, target in (("a", "https://example.test/a?b=1&amp;c=2"), ("b", "mailto:ann@example.test"))
+    )
+    formula = '<c r="D1" t="str"><f>HYPERLINK("https://example.test/d","Report")</f><v>Report</v></c>'
+    row = f"{CELL.format('A1', 'boat')}{CELL.format('B1', 'ann@example.test')}{formula}"
+    data = documents.workbook(
+        {"Prices": f'<row r="1">{row}</row>'}, {"xl/worksheets/_rels/sheet0.xml.rels": relationships(links)}
+    )
+    linked = '<hyperlinks xmlns:r="urn:r"><hyperlink ref="A1" r:id="a"/><hyperlink ref="B1" r:id="b"/></hyperlinks>'
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheet = archive.read("xl/worksheets/sheet0.xml").replace(b"</sheetData>", b"</sheetData>" + linked.encode())
+    assert await read(repacked(data, {"xl/worksheets/sheet0.xml": sheet})) == (
+        "[sheet Prices]\nboat | ann@example.test |  | Report\n[link in D1] https://example.test/d\n"
+        "[link in A1] https://example.test/a?b=1&c=2"
+    )
+
+
 async def test_a_sheet_that_the_workbook_does_not_name_is_read_after_the_others() -> None:
     data = documents.workbook({"Prices": ROWS, "Lost": ROWS.replace("boat", "canoe")})
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
