@@ -56,17 +56,19 @@ class _Relations(PartReader):
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self.found = list[Relation]()
-        self.outside = dict[str, str]()  # By id, the addresses of what is not in the package
+        self.links = dict[str, str]()  # By id, the addresses to which links lead
 
     def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if tag != "Relationship" or len(self.found) + len(self.outside) >= MAX_RELATIONS:
+        if tag != "Relationship" or len(self.found) + len(self.links) >= MAX_RELATIONS:
             return
+        kind = attributes.get("Type", "").rpartition("/")[2]
         if attributes.get("TargetMode") == "External":
-            self.outside[attributes.get("Id", "")] = attributes.get("Target", "")
+            if kind == "hyperlink":
+                self.links[attributes.get("Id", "")] = attributes.get("Target", "")
             return
         target = attributes.get("Target", "").replace("\\", "/")
         path = posixpath.normpath(posixpath.join("/" + self._folder, target)).lstrip("/")
-        self.found.append(Relation(attributes.get("Id", ""), attributes.get("Type", "").rpartition("/")[2], path))
+        self.found.append(Relation(attributes.get("Id", ""), kind, path))
 
 
 class OfficePackage:
@@ -100,9 +102,9 @@ class OfficePackage:
         """Return the relations of a part to others in the package; of the package itself for ""."""
         return self._relations(part).found
 
-    def outside(self, part: str) -> Mapping[str, str]:
-        """Return the addresses outside of the package to which a part refers, by the ids of the relations."""
-        return self._relations(part).outside
+    def links(self, part: str) -> Mapping[str, str]:
+        """Return the addresses to which the links of a part lead, by the ids of the relations."""
+        return self._relations(part).links
 
     def _relations(self, part: str) -> _Relations:
         folder, _, name = part.rpartition("/")

@@ -308,7 +308,7 @@ def _prepare_word(parts: dict[str, bytes]) -> None:
         for unknown, known in _BREAKS.items():
             parts[name] = parts[name].replace(unknown, known)
     if not any(b":oMath" in parts[name] for name in names):
-        library("markitdown")
+        _replace_unused("docx")
         vars(library("markitdown.converter_utils.docx.pre_process"))["_pre_process_math"] = lambda content: content  # pyright: ignore[reportUnknownLambdaType]
 
 
@@ -367,6 +367,7 @@ class OpenDocument:
         self._deletions = list[str]()
         self._unread = dict.fromkeys(_UNREAD.values(), 0)
         self._value = ""  # Of the cell, for one without a text that shows it
+        self._links = list[tuple[int, str]]()  # Open ones: where their words begin in the line, and their addresses
 
     def read(self, parts: Mapping[str, bytes]) -> None:
         if b"encryption-data" in parts.get("META-INF/manifest.xml", b""):
@@ -430,13 +431,26 @@ class OpenDocument:
                 self._line.append("- ")
             case _ if tag in _UNREAD:
                 self._unread[_UNREAD[tag]] += 1
+            case _:
+                self._begin_in_line(tag, values)
+
+    def _begin_in_line(self, tag: str, values: Mapping[str, str]) -> None:
+        match tag:
             case "text:s":
                 # A file can claim any number of blanks.
                 self._line.append(" " * min(_number(values.get("text:c")), MAX_REPEATED))
             case "text:tab" | "text:line-break":
                 self._line.append("\t" if tag == "text:tab" else "\n")
+            case "text:a":
+                self._links.append((len(self._line), " ".join(values.get("xlink:href", "").split())))
             case _:
                 pass
+
+    def _end_link(self) -> None:
+        """Add the address of a link that its words do not show."""
+        begin, address = self._links.pop()
+        if address.startswith(_OUTSIDE) and address not in "".join(self._line[begin:]):
+            self._line.append(f" ({address})")
 
     def _end(self, name: str) -> None:
         if self._beside is not None:
@@ -460,6 +474,8 @@ class OpenDocument:
                 self._output.text(text + (f"(and {more:,} more rows like it)\n" if text and more else ""))
             case "table:table":
                 self._tables -= 1
+            case "text:a" if self._links:
+                self._end_link()
             case _:
                 pass
 
@@ -529,6 +545,7 @@ class _BesideText:
         return f"[{what}{f' by {creator}' if creator else ''}: {words}]" if words else ""
 
 
+_OUTSIDE = ("https://", "http://", "mailto:")
 _MARGINS = frozenset(f"{what}{which}" for what in ("header", "footer") for which in ("", "-left", "-first"))
 
 
@@ -580,6 +597,8 @@ def _local_name(name: str) -> str:
 def _short_name(name: str) -> str:
     """Shorten a name with its namespace: "text:p" for "urn:oasis:names:tc:opendocument:xmlns:text:1.0 p"."""
     space, _, local = name.rpartition(" ")
+    if space == "http://www.w3.org/1999/xlink":
+        return f"xlink:{local}"
     return f"{space.rpartition(':')[0].rpartition(':')[2]}:{local}"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bot.chat.attachments.drawings import ChartText, TextBoxes
+from bot.chat.attachments.kinds import plain_line
 from bot.chat.attachments.office_package import OfficePackage, PartReader, left_out
 
 MAX_SLIDES: Final = 20_000
@@ -85,6 +86,7 @@ class SlideText:
     charts: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
     comments: list[str] = field(default_factory=list[str])
+    links: list[str] = field(default_factory=list[str])
 
     def lines(self) -> Iterator[str]:
         yield from self.shapes
@@ -92,16 +94,17 @@ class SlideText:
         if self.notes:
             yield "### Notes:"
             yield from self.notes
-        yield from self._comments()
+        yield from self._beside("\n".join((*self.shapes, *self.notes)))
 
     def left_out(self, shown: str) -> Iterator[str]:
         """Yield the lines with a word that `shown` does not have."""
         yield from left_out((*self.shapes, *self.notes), shown)
         yield from left_out(self.charts, shown, in_order=False)  # a table of all series, or nothing
-        yield from self._comments()
+        yield from self._beside(shown)
 
-    def _comments(self) -> Iterator[str]:
+    def _beside(self, shown: str) -> Iterator[str]:
         yield from (f"[comment] {comment}" for comment in self.comments)
+        yield from (f"[link] {link}" for link in self.links if link.removeprefix("mailto:") not in shown)
 
 
 def slide_parts(package: OfficePackage, main: str) -> list[str]:
@@ -115,7 +118,7 @@ def slide_parts(package: OfficePackage, main: str) -> list[str]:
 
 def read_slide(package: OfficePackage, part: str) -> SlideText:
     """Return the words of a slide; of a damaged one as far as it can be read."""
-    slide = SlideText(_lines(package, part))
+    slide = SlideText(_lines(package, part), links=[*dict.fromkeys(map(plain_line, package.links(part).values()))])
     for relation in package.relations(part):
         if not package.has(relation.target):
             continue

@@ -393,7 +393,7 @@ def read_spreadsheet(package: OfficePackage, main: str, output: DocumentOutput) 
             output.text(MORE_COLUMNS.format(columns=MAX_COLUMNS))
         for words, what in sheet.margins.items():
             output.text(f"[{what}] {words}\n")
-        for line in chain(sheet.hidden_links(package.outside(part)), _beside(package, part)):
+        for line in chain(sheet.hidden_links(package.links(part)), _beside(package, part)):
             output.text(line)
     output.flush()
     if output.is_empty and (damaged or not sheets):

@@ -453,6 +453,7 @@ async def test_without_layouts_groups_tables_notes_comments_and_diagrams_are_rea
         relation("n", "notesSlide", "../notesSlides/n1.xml"), relation("c", "comments", "../comments/c1.xml"),
         relation("d", "diagramData", "../diagrams/data1.xml"), relation("x", "image", "../media/none.png"),
         relation("h", "chart", "../charts/c1.xml"),
+        relation("l", "hyperlink", "https://example.test/fee", 'TargetMode="External"'),
     ])  # fmt: skip
     parts = {
         "ppt/slides/_rels/one.xml.rels": relationships(links),
@@ -463,7 +464,7 @@ async def test_without_layouts_groups_tables_notes_comments_and_diagrams_are_rea
     }
     assert await read(documents.slides({"one": shapes}, parts)) == (
         "[slide 1]\nGrouped\nFee | 90\nStep one\nSales\nMay | June | 4 | 7\n### Notes:\nSay it\n[comment] Really?\n"
-        "(not read: 1 picture)"
+        "[link] https://example.test/fee\n(not read: 1 picture)"
     )
 
 

@@ -176,7 +176,11 @@ _ODS = (
 )
 _NOTE = "<x:note><x:note-citation>1</x:note-citation><x:note-body><x:p>A note</x:p></x:note-body></x:note>"
 _RUBY = "<x:ruby><x:ruby-base>base</x:ruby-base><x:ruby-text>reading</x:ruby-text></x:ruby>"
-_ODT_BESIDE = f"<x:p>Words{_NOTE} and {_RUBY}.<d:frame><d:object/><d:image/></d:frame></x:p>"
+_LINK = '<x:a l:href="{0}" xmlns:l="http://www.w3.org/1999/xlink">{1}</x:a>'
+_LINKS = (
+    f"{_LINK.format('https://example.test/a', 'here')}, {_LINK.format('https://example.test', 'https://example.test')}"
+)
+_ODT_BESIDE = f"<x:p>Words{_NOTE} and {_RUBY}, {_LINKS}.<d:frame><d:object/><d:image/></d:frame></x:p>"
 _VALUES = (
     '<t:table t:name="Raw"><t:table-row><t:table-cell o:value-type="float" o:value="42"/>'
     '<t:table-cell o:value-type="percentage" o:value="0.125"/>'
@@ -202,7 +206,10 @@ _ODP = "<d:page><d:frame><d:text-box><x:p>Boats</x:p></d:text-box></d:frame></d:
         (lambda: documents.open_document("spreadsheet", _ODS), "[sheet Prices]\n| 12 | 12\n(and 2 more rows like it)"),
         (
             lambda: documents.open_document("text", _ODT_BESIDE),
-            "Words [note: A note] and base.\n\n(not read: 1 picture, 1 embedded object)",
+            (
+                "Words [note: A note] and base, here (https://example.test/a), https://example.test.\n\n"
+                "(not read: 1 picture, 1 embedded object)"
+            ),
         ),
         (
             lambda: documents.open_document("spreadsheet", _VALUES),
