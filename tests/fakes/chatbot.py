@@ -125,7 +125,7 @@ class FakeChatBot:
         surface: Surface,
         depth: Depth = Depth.ADAPT,
         files: tuple[Attachment, ...] = (),
-    ) -> Outcome:
+    ) -> Outcome | None:
         self.files += files
         self.depths.append(depth)
         self._left, self.left_by_the_next_question = self.left_by_the_next_question, {}

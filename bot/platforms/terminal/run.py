@@ -161,6 +161,8 @@ class _Chat:
         self._listed: list[Thread] | None = None
         # A line that the user wrote instead of an answer to a question: it is handled next.
         self._next_line: str | None = None
+        # Whether the user was asked during the last reply what it waits for, and did not answer.
+        self._left_open = False
         self._displays: list[Display] = []
         self._asked = asyncio.Queue[int]()  # The turns in which a tool asks the user something during a call
         self.failed = Exit.OK  # The exit code of the first failure
@@ -209,20 +211,24 @@ class _Chat:
         files = (attachment_at(path, self._bot.person.name),) if path else ()
         surface = self._open()
         display = self._displays[-1]
-        waiting: tuple[BoundCommand, Panel] | None = None
+        self._left_open = False
+        outcomes: list[Outcome | None] = []
 
         async def asking() -> None:
-            nonlocal waiting
-            outcome = await self._bot.ask(text, self.caller.conversation, surface, depth, files)
-            if outcome is None and typed_actions((decision := await self.caller.decision())[1]):
-                waiting = decision
-                return
-            if outcome is Outcome.REFUSED:
+            outcomes.append(await self._bot.ask(text, self.caller.conversation, surface, depth, files))
+            if outcomes == [Outcome.REFUSED]:
                 display.fail()
-            self._fail(exit_of(outcome))
 
         await self._wait_for_reply(asking())
-        if waiting is not None and await self._decide(*waiting):
+        # Only now, as the user may have decided during the reply; a reply that Ctrl-C stopped has no outcome.
+        waiting = await self.caller.decision() if outcomes == [None] else None
+        if waiting is None or not typed_actions(waiting[1]):
+            for outcome in outcomes:
+                self._fail(exit_of(outcome))
+        elif self._left_open:
+            if self._next_line is None:
+                self._show(Panel(platforms_texts.STILL_WAITS))
+        elif await self._decide(*waiting):
             await self._wait_for_reply(self._bot.finish_pending(self._resumed_surface))
 
     async def _decide(self, command: BoundCommand, panel: Panel) -> bool:
@@ -434,7 +440,7 @@ class _Chat:
     async def _answer_tools(self, turn: int) -> None:
         """Ask the user what tools ask in this turn now. A script declines.
 
-        What they type goes to the tool alone, so no line of it is handled as their next input.
+        What they type goes to the tool alone, so of all that is no answer only a command is handled, after the reply.
         """
         command, panel = await self.caller.question_of(turn)
         while actions := typed_actions(panel):
@@ -445,7 +451,10 @@ class _Chat:
                     chosen = _Chosen(None, meant=True, action=actions.get(DECLINE))
                 else:
                     chosen = await self._choose(command, panel)
-                if chosen.action is None:
+                if chosen.action is None and not chosen.words:
+                    self._left_open = not self._window.is_scripted
+                    if inbound.is_command(chosen.answer or ""):
+                        self._next_line = chosen.answer
                     return
                 panel = await self._press(command, chosen)
                 if self._window.is_scripted:

@@ -28,7 +28,7 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.run import answer_as_json, ask_once, chat, question_of
 from bot.tools.answers import QuestionAnswer
-from bot.tools.commands import COMMAND, press_question, question_panel
+from bot.tools.commands import COMMAND, press_question, press_waiting, question_panel
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.patience import PATIENCE_S
 
@@ -472,7 +472,7 @@ class Asking(FakeChatBot):
         surface: Surface,
         depth: Depth = Depth.ADAPT,
         files: tuple[Attachment, ...] = (),
-    ) -> Outcome:
+    ) -> Outcome | None:
         await surface.show_waiting(1)
         await self.asked_by_tools.over.wait()
         return await super().ask(text, conversation, surface, depth, files)
@@ -489,6 +489,82 @@ async def test_a_reply_goes_on_where_what_a_tool_asks_cannot_be_read() -> None:
     bot = Asking(TwoQuestions(StoreError("the disk is full.")))
     shown = await conversation(bot, "hello", ends=Exit.UNAVAILABLE, complaints=["the disk is full."])
     assert shown == ["You wrote: hello"]
+
+
+ROUNDS = 100  # Of the event loop: a reply ends in fewer
+
+
+class WaitingForWords(FakeChatBot):
+    """Its replies wait for an answer in words, which `/tools` asks for: during the reply, and afterwards."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = list[str]()
+        self.read = asyncio.Event()
+
+    async def run(self, call: CommandCall) -> Panel:
+        if call.words.startswith("reply "):
+            self.answers.append(call.words.removeprefix("reply "))
+            return Panel("Your answer is stored.")
+        if self.answers:
+            return Panel("Nobody waits for it.")
+        self.read.set()
+        typed = (PanelAction("A", "reply a", typed=("1",)),)
+        return Panel("Which one?", typed, takes_words=True, words_before="reply")
+
+    @property
+    def tools(self) -> BoundCommand:
+        presses = {ReplyAction.ANSWER: partial(press_question, None), ReplyAction.DECIDE: partial(press_waiting, None)}
+        return BoundCommand(COMMAND, self.run, presses=presses)
+
+    async def ask(
+        self,
+        text: str,
+        conversation: str,
+        surface: Surface,
+        depth: Depth = Depth.ADAPT,
+        files: tuple[Attachment, ...] = (),
+    ) -> Outcome | None:
+        if text != "deploy":
+            return await super().ask(text, conversation, surface, depth, files)
+        await surface.show_waiting(1)
+        await self.read.wait()
+        return None
+
+    async def typed(self, lines: Sequence[str]) -> AsyncIterator[str]:
+        """What somebody types who reads the question for longer than the reply takes."""
+        for line in lines:
+            for _ in range(ROUNDS if self.read.is_set() else 0):
+                await asyncio.sleep(0)
+            yield line
+
+
+async def at_a_terminal(bot: WaitingForWords, *lines: str) -> list[str]:
+    """Return the texts of a chat with somebody who types, after the greeting."""
+    out = io.StringIO()
+    async with asyncio.timeout(PATIENCE_S):
+        await chat(bot, PipeWindow(bot.typed(lines), out, io.StringIO(), "> "), now)
+    return out.getvalue().removesuffix("\n\n").split("\n\n")
+
+
+@pytest.mark.parametrize(("answer", "stored"), [("to neither of them", "to neither of them"), ("1", "a")])
+async def test_what_a_reply_asks_is_answered_once_also_in_words(answer: str, stored: str) -> None:
+    bot = WaitingForWords()
+    shown = await at_a_terminal(bot, "deploy", answer)
+    assert bot.answers == [stored]
+    assert shown == ["Which one?", "Your answer is stored."]
+
+
+async def test_a_command_in_place_of_an_answer_is_carried_out_after_the_reply_which_asks_no_second_time() -> None:
+    bot = WaitingForWords()
+    shown = await at_a_terminal(bot, "deploy", "/new", "hello")
+    assert shown == ["Which one?", "Started a new thread.", "You wrote: hello"]
+
+
+async def test_who_answers_nothing_learns_that_the_question_is_still_open() -> None:
+    bot = WaitingForWords()
+    shown = await at_a_terminal(bot, "deploy", "", "hello")
+    assert shown == ["Which one?", platforms_texts.STILL_WAITS, "You wrote: hello"]
 
 
 BOAT = PanelForm(
