@@ -7,7 +7,7 @@ from typing import Final
 from agent.errors import CogencyError, ProviderError, StoreUnavailable
 from agent.stored_messages import Author, StoredMessage, Thread
 from bot.chat.reply.surface import ReplyAction
-from bot.chat.texts.formatting import literal, shortened
+from bot.chat.texts.formatting import literal, sentence_of, shortened
 from bot.chat.texts.replies import LAPSES, LEARNED_EARLIER, REMEMBERED, SCHEDULED, THINKING, TITLE_CHARS
 
 NEW_CONVERSATION = "Your next message starts a new conversation. I still remember what you told me before."
@@ -237,7 +237,7 @@ def failure(error: CogencyError) -> str:
     """What somebody who asked for something is told when it did not work."""
     if isinstance(error, StoreUnavailable):
         return UNAVAILABLE
-    return literal(error.reason.to_person if isinstance(error, ProviderError) else str(error))
+    return sentence_of(error.reason.to_person if isinstance(error, ProviderError) else str(error))
 
 
 def threads_text(threads: Sequence[Thread], now: datetime, current: str | None = None) -> str:

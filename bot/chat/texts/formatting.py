@@ -46,8 +46,28 @@ def platform_name(name: str) -> str:
 
 def literal(text: str) -> str:
     """`text` on one line, as Markdown that shows exactly these characters."""
-    line = " ".join(text.split())
+    return _escaped(" ".join(text.split()))
+
+
+def _escaped(line: str) -> str:
     return _MARKDOWN.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", line)
+
+
+# What our own sentences mark: what to write, such as `/memory undo`, and the label of a button, such as *Show code*.
+_OWN_MARKS: Final = re.compile(
+    r"(?<!`)`(?! )[\w /:.,=+#…'-]+(?<! )`(?!`)|(?<![\w*])\*[A-Z](?:[^\W_]|[ ?](?=[^*]))*\??\*(?![\w*])",
+)
+
+
+def sentence_of(error: str) -> str:
+    """The sentence of an error on one line, as Markdown. It is ours, but may quote others: what is marked as in our own
+    sentences looks so, and all else is literal. Marks around plain words do no harm, whoever wrote them.
+    """
+    line, at, parts = " ".join(error.split()), 0, list[str]()
+    for found in _OWN_MARKS.finditer(line):
+        parts += [_escaped(line[at : found.start()]), found[0]]
+        at = found.end()
+    return "".join([*parts, _escaped(line[at:])])
 
 
 # Three backticks end a block of code on Discord and in Slack's mrkdwn, however long its fence is; and Slack does not

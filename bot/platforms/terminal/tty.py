@@ -46,7 +46,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from bot.chat.output import printable
-from bot.chat.texts.formatting import literal
+from bot.chat.texts.formatting import sentence_of
 from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.markdown_blocks import block_ending, parsed_blocks, settled_chars
 
@@ -372,7 +372,7 @@ class TerminalWindow:
         self.say(markdown)
 
     def report(self, sentence: str) -> None:
-        self.say(literal(sentence))
+        self.say(sentence_of(sentence))
 
     def open_display(self) -> LiveDisplay:
         return LiveDisplay(self._console)

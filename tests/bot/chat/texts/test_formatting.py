@@ -17,6 +17,7 @@ from bot.chat.texts.formatting import (
     as_code,
     is_exact_in_code,
     literal,
+    sentence_of,
     shortened,
     zone_named,
     zone_names,
@@ -211,3 +212,24 @@ def test_only_the_last_line_of_what_was_remembered_is_undone() -> None:
         == f"{quoted}\n\n{platforms_texts.UNDONE}\n\n-# footer"
     )
     assert platforms_texts.undone("Hello.") == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("error", "read"),
+    [
+        ("Write `/tools policy` or `set a: 5`.", "Write /tools policy or set a: 5."),
+        ("Use `/why`, or press *Why this answer?* below it.", "Use /why, or press Why this answer? below it."),
+        ("COGENCY_ACT is off (`COGENCY_ACT`).", "COGENCY_ACT is off (COGENCY_ACT)."),
+        ("Run pip install 'cogency[office]' in ~/my_dir_", "Run pip install 'cogency[office]' in ~/my_dir_"),
+        ("No token is named <@U1> *x* `a|b` ``", "No token is named <@U1> *x* `a|b` ``"),
+        ("first\n\n- second", "first - second"),
+    ],
+)
+def test_what_an_error_says_to_write_and_to_press_is_marked_and_all_else_is_literal(error: str, read: str) -> None:
+    assert shown(sentence_of(error)) == read
+
+
+@given(st.text("`*_<>[]()~|&\\\\#+-./ aZ1@!", max_size=40))
+def test_an_error_loses_nothing_but_marks(text: str) -> None:
+    left = shown(sentence_of(text)).translate({ord("`"): None, ord("*"): None})
+    assert left == " ".join(text.split()).translate({ord("`"): None, ord("*"): None})

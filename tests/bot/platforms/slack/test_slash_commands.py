@@ -2,8 +2,11 @@
 
 import pytest
 
+from agent.errors import Refused
+from bot.explanations import texts as explanations_texts
 from bot.memory import requests as memory_words
 from bot.memory import texts as memory_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.interactions import unknown_commands
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text, named, notice
 
@@ -22,6 +25,11 @@ def test_a_command_of_ours_is_never_taken_for_an_unknown_one(prefix: str) -> Non
 def test_texts_of_the_core_name_commands_as_they_are_called_here() -> None:
     assert named("write `/forget` or `/memory delete 3`", "my-") == "write `/my-forget` or `/my-memory delete 3`"
     assert named("write `/forget`", "") == "write `/forget`"
+
+
+def test_an_error_names_commands_as_they_are_called_here() -> None:
+    shown = named(platforms_texts.failure(Refused(explanations_texts.WHICH_ANSWER)), "my-")
+    assert shown == "Use `/my-why` for my last answer to you here, or press *Why this answer?* below an answer."
 
 
 @pytest.mark.parametrize("words", ["`/etc/hosts`", r"\`/forget\`", "a/forget", "`/forgetful`", "read /forget"])
