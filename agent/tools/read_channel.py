@@ -130,12 +130,12 @@ WHEN: Final = (
 )
 BACKWARDS: Final = "that time ends before it begins"
 NOT_FOUND: Final = (
-    "there is no channel or thread {where} that both the person and you can read now. You read only where you were "
-    "added. A name must be exact; a link or an id is surer"
+    "there is no channel or thread {where} that both the person and you can read now. You can read only channels to "
+    "which you were added. Use the exact name, or better, a link or an id"
 )
 NOT_HERE: Final = (
-    "not everybody who reads this place can read {where}, so nothing of it is shown here. Tell the person to ask in a "
-    "direct message to you, or there"
+    "some people here cannot read {where}, so its messages are not shown here. Tell the person to ask you in a direct "
+    "message, or in {where}"
 )
 NOTHING: Final = "{name}: nothing was written in that time that you can read."
 HEAD: Final = (

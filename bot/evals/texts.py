@@ -149,10 +149,10 @@ REHEARSAL_ASKED: Final = (
     "with --model."
 )
 SAYS: Final = (
-    "Each question is asked in a new workspace, on a database that is deleted afterward, with your settings for models "
-    "and tools. The exit code is 0 if enough answers pass, and 1 if not. Other codes report problems: for example, 78 "
-    "if the file has a mistake, and 130 after Ctrl-C (the reports are still written). docs/eval.md describes the file "
-    "format and the exit codes."
+    "Asks each question in a new workspace with a temporary database, and with your settings for models and tools. The "
+    "exit code is 0 if enough answers pass, and 1 if not. Other codes report problems: for example, 78 if the file has "
+    "a mistake, and 130 after Ctrl-C (the reports are still written). docs/eval.md describes the file format and the "
+    "exit codes."
 )
 
 # An exam of feedback. A model reads the rubrics.

@@ -56,6 +56,6 @@ COMMAND = declaration.Command(
         "my order is lost": "ask people immediately, with this message",
         "back": "hand the conversation back to me",
         "cancel": "cancel your request while nobody has taken over",
-        "list": "see open requests that concern you",
+        "list": "see your open requests and those that you can take over",
     },
 )

@@ -159,7 +159,7 @@ async def test_what_a_private_channel_holds_is_refused_in_public_and_read_in_its
     async with talking() as talk:
         talk.slack.state.write("U0BOB", "C0SECRET", "the vermilion plan")
         await talk.ask("U0ANN", "C0GENERAL", "read it", read(where="C0SECRET"), "I cannot show it here.")
-        assert "not everybody who reads this place" in talk.results_of()["content"]
+        assert "some people here cannot read" in talk.results_of()["content"]
         assert "vermilion" not in talk.results
         await talk.ask("U0ANN", "D0ANN", "read it", read(where="C0SECRET"), "A plan.")
         assert "vermilion" in talk.results

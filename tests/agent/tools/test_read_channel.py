@@ -136,7 +136,7 @@ async def test_what_the_asker_cannot_read_is_answered_as_what_is_not_there(found
 
 async def test_what_not_all_readers_of_the_answer_may_read_is_refused_before_it_is_read() -> None:
     channel = Channel([said(1)])
-    with pytest.raises(ToolError, match="not everybody who reads this place"):
+    with pytest.raises(ToolError, match="some people here cannot read"):
         await ReadChannelTool(channel).run({}, Colleague().context(Place(TeamAudience("t"), "t")))
     assert not channel.asked
 
