@@ -33,7 +33,8 @@ CONTEXT_REDUCED = (
 PICTURES_REFUSED = "*The model does not accept pictures, so this answer does not use them.*"
 FILTERED = "The model's provider withheld all or part of this answer."
 QUESTION_EDITED = (
-    "*You edited your question. Actions that I already took are not undone. From here on, I answer the new version.*"
+    "*You edited your question. Actions that I already took are not undone. The rest of this answer is for the new "
+    "version.*"
 )
 NOT_ANSWERED_IN_TIME = "*Nobody answered this question within 24 hours.*"
 
@@ -249,7 +250,7 @@ AWS_EXTRA_MISSING = (
     "'bedrock' extra, which is not installed. Run {command}, or set the key."
 )
 AWS_NO_CREDENTIALS = (
-    "There are no AWS credentials. Set AWS_BEARER_TOKEN_BEDROCK, set AWS_PROFILE, set AWS_ACCESS_KEY_ID and "
+    "There are no AWS credentials. Set AWS_BEARER_TOKEN_BEDROCK, AWS_PROFILE, or both AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY, or give this machine an IAM role."
 )
 AWS_SIGN_IN = "The AWS sign-in has expired. Run `{command}` on this machine."

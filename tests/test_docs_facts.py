@@ -199,7 +199,7 @@ FACTS: Final[Mapping[str, tuple[str, ...]]] = {
         f"up to {hnsw.BUILD_MB[1] / 1_024:g} GB of the server's memory",
         f"more than about {replica.CHECKS * replica.CHECK_S * 1_000:g} ms behind",
         f"needs more than {words(replica.SEARCH_S)} seconds",
-        f"about {lost.SETTLE_S:g} seconds if a process does not respond",
+        f"the bot waits for it for about {lost.SETTLE_S:g} seconds",
         f"After {lost.SETTLE_S:g} seconds, the bot reads the platforms' histories",
     ),
     "troubleshooting": (f"[up to {words(postgresql.POOL + postgresql.POOL_ASIDE + 1)}](",),

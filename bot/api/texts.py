@@ -83,7 +83,10 @@ NO_TEXT_PART = "{param} is not text. Images, files, and audio are not supported.
 LAST_NOT_USER = 'The last message is the question, so its role must be "user".'
 QUESTION_EMPTY = "The last message is the question, so it cannot be empty."
 QUESTION_LONG = "The question has more than {limit:,} characters. Shorten it."
-CONVERSATION_FORM = "The name of a conversation can have up to 64 letters, digits, hyphens, and underscores."
+CONVERSATION_FORM = (
+    "The name of a conversation must begin with a letter (A–Z, a–z) or a digit. It can have up to 64 of these letters, "
+    "digits, hyphens, and underscores."
+)
 TWO_CONVERSATIONS = "Use either previous_response_id or conversation, not both."
 NO_RESPONSE = (
     "There is no previous response with this ID in your conversations. To start a new one, leave out "

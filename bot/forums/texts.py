@@ -27,7 +27,7 @@ SOLVED_USAGE: Final = "Use `/solved` to mark your post as solved, or `/solved re
 FORUM_AWAY: Final = "The platform of this forum is not connected."
 REOPEN_BUTTON: Final = "Reopen"
 
-NO_FORUM: Final = "This is not a forum. Use `/unanswered` in a forum post, or name the forum after the command."
+NO_FORUM: Final = "This is not a forum. Use `/unanswered` in a forum post, or `/unanswered #forum` elsewhere."
 NOT_YOUR_FORUM: Final = "Only operators and the managers of this forum can see this list."
 UNANSWERED_USAGE: Final = "Use `/unanswered` in a forum post, or `/unanswered #forum`."
 UNANSWERED: Final = "**Unanswered posts in {forum}** ({count}, oldest first)"

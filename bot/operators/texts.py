@@ -144,7 +144,7 @@ PAGE_OTHER_SITE = (
 PAGE_NO_FORM = "This form does not exist."
 PAGE_NOT_THERE = ("Page not found", "The navigation lists all pages.")
 PAGE_STORE_AWAY = (
-    "The database does not respond",
+    "The database is not available",
     "This page needs the database. The log shows the reason, and cogency doctor checks the database.",
 )
 PAGE_LINK_OVER = (

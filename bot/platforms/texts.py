@@ -312,7 +312,7 @@ ACT_NO_SECTION = (
     "{count} sections of that canvas contain exactly these words, so nothing was replaced: give words that appear in "
     "only one section"
 )
-ACT_NO_LOCATION = "an event outside of voice channels needs a `location`"
+ACT_NO_LOCATION = "an event outside of voice and stage channels needs a `location`"
 ACT_IN_VOICE = "an event in a voice channel has no other location: leave it out"
 ACT_EVENT_MOVED = (
     "that event no longer exists where the bot scheduled it, so it was not changed: someone deleted or moved it. Tell "

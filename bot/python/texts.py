@@ -48,7 +48,8 @@ CHART = "Chart"
 # The tool `chart`
 
 CHART_DESCRIPTION = (
-    "Draw a chart of numbers that you have. The chart and its numbers appear below your answer. No code is needed"
+    "Draw a chart from numbers that you already have. The chart and its numbers appear below your answer. No code is "
+    "needed"
 )
 CHART_DRAWN = "[the chart {title!r} is below your answer; readers can see its numbers]"
 CHART_FAILED = "the chart could not be drawn; give the numbers as a table instead"

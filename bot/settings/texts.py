@@ -55,7 +55,7 @@ CERTIFICATES_UNKNOWN_HOME = "is in the home folder of a user who does not exist.
 EXAMPLE_HEAD = (
     "# Copy this file to ~/.config/cogency/.env (on Linux) and uncomment the lines that you need. No setting "
     "is required.\n"
-    "# If the current folder has a .env file that sets any of these, Cogency reads that file instead. With\n"
+    "# If a .env file in the current folder sets any of the settings below, Cogency reads that file instead. With\n"
     "# --config FILE, it reads FILE. Environment variables override the file. Make sure that only you can "
     "read and write\n"
     "# the file: chmod 600 .env\n"

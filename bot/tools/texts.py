@@ -155,7 +155,7 @@ POLICY_HOW = (
     "for the same tools, people, and place. `/tools policy remove NUMBER` removes a row. Rows from the file come first "
     "and can be changed only in the file."
 )
-POLICY_SET = "Row {number} added: `{row}`. It applies in every process within ten seconds."
+POLICY_SET = "Row {number} is now `{row}`. It applies in every process within ten seconds."
 POLICY_FILE_FIRST = "If a row from the file also matches, the row from the file applies."
 POLICY_NO_SUCH_TOOL = "No tool with that name is available to you here right now."
 POLICY_REMOVED = "Row {number} removed: `{row}`. It stops applying in every process within ten seconds."
@@ -225,16 +225,16 @@ NOT_TOLD = (
 
 SIGN_IN_TOOL = "Explain how the person can use {server}, which needs their own account."
 SIGN_IN_FIRST = (
-    "The person is not signed in to {server}. Tell them to write `/tools sign in {server}`, and then ask again. "
-    "Continue without it."
+    "The person is not signed in to {server}. Tell them to write `/tools sign in {server}` and then to ask "
+    "their question again. Continue without {server}."
 )
 KEY_CHANGED = (
     "The person's sign-in to {server} can no longer be read, because the operator's key has changed. Tell them to "
-    "write `/tools sign in {server}`, and then ask again. Continue without it."
+    "write `/tools sign in {server}` and then to ask their question again. Continue without {server}."
 )
 SIGN_IN_AGAIN = (
-    "{server} no longer accepts the person's sign-in. Tell them to write `/tools sign in {server}`, and then ask "
-    "again. Continue without it."
+    "{server} no longer accepts the person's sign-in. Tell them to write `/tools sign in {server}` and then to "
+    "ask their question again. Continue without {server}."
 )
 MORE_RIGHTS = (
     "The person has not granted this tool the permissions that it needs on {server}. Tell them to write `/tools sign "

@@ -33,7 +33,7 @@ platform, the place of the text, and what the text tries to do, as in `1-slack-p
 
 ## Prompt injection
 
-These are the places of the [texts](../tests/injection/attempts.py):
+The tests put the [hostile texts](../tests/injection/attempts.py) in these places:
 
 {sources}
 

@@ -38,7 +38,8 @@ RANKS = {
 }
 WHOAMI_DIRECT = "Who can read my answers here: only you"
 WHOAMI_GROUP = (
-    "Who can read my answers here: the members of this channel. I do not use anything from here in other channels."
+    "Who can read my answers here: everyone who can read this channel. I do not use anything from here in other "
+    "channels."
 )
 WHOAMI_TEAM = "Who can read my answers here: everyone in this workspace or server"
 WHOAMI_OPEN = "You can ask me here: {why}."

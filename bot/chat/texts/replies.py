@@ -41,7 +41,7 @@ HAND_BACK_BUTTON = "Hand back"
 NUMBERS_BUTTON = "Show numbers"
 KEEP_BUTTON = "Keep it"
 END_BUTTON = "End it"
-CANCEL_CONSEQUENCE = "It will not run again."
+CANCEL_CONSEQUENCE = "It will no longer run."
 ANSWER_BUTTON = "Answer…"
 
 

@@ -27,8 +27,8 @@ class AccountSettings:
         None,
         section=Section.TOOLS,
         description=(
-            "A file that contains the key. Set it instead of COGENCY_ACCOUNT_KEY. Only you should be able to read the "
-            "file."
+            "A file that contains the key. Set this instead of COGENCY_ACCOUNT_KEY. Only you should be able to read "
+            "the file."
         ),
     )
     sign_in_address: str = setting(
