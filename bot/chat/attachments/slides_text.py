@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bot.chat.attachments.drawings import ChartText, TextBoxes
-from bot.chat.attachments.kinds import plain_line
 from bot.chat.attachments.office_package import OfficePackage, PartReader, left_out
 
 MAX_SLIDES: Final = 20_000
@@ -118,7 +117,8 @@ def slide_parts(package: OfficePackage, main: str) -> list[str]:
 
 def read_slide(package: OfficePackage, part: str) -> SlideText:
     """Return the words of a slide; of a damaged one as far as it can be read."""
-    slide = SlideText(_lines(package, part), links=[*dict.fromkeys(map(plain_line, package.links(part).values()))])
+    links = dict.fromkeys(" ".join(address.split()) for address in package.links(part).values())
+    slide = SlideText(_lines(package, part), links=[*links])
     for relation in package.relations(part):
         if not package.has(relation.target):
             continue
