@@ -30,7 +30,7 @@ from bot.chat.attachments.kinds import (
     token_shares,
 )
 from bot.chat.attachments.reader import ReadAs, Reader, ReadSeconds
-from bot.chat.attachments.text_encoding import charset_of, declared_charset, decode
+from bot.chat.attachments.text_encoding import charset_in_text, charset_of, declared_charset, decode
 from bot.chat.texts import replies as reply_texts
 
 log = logging.getLogger(__name__)
@@ -295,7 +295,8 @@ class AttachmentReader:
                 words = "" if decoded is None else decoded.text
                 return await read_document(self._reader, ReadAs.HTML, words.encode(), person, request.time_left)
             case FileKind.TEXT | None:
-                decoded = await asyncio.to_thread(decode, data, charset_of(file.media_type))
+                charset = charset_of(file.media_type) or charset_in_text(data)
+                decoded = await asyncio.to_thread(decode, data, charset)
                 if decoded is None:
                     return ReadDocument(why=kinds.NO_TEXT)
                 return ReadDocument((DocumentPage(decoded.text if decoded.is_certain else decoded.with_note),))
@@ -442,7 +443,8 @@ def _piece(words: str, start: int) -> str:
 
 
 def _decode_file(file: Attachment, data: bytes, announced_kind: FileKind | None, limit: int) -> _Text | _Unread:
-    charset = charset_of(file.media_type) or (declared_charset(data) if announced_kind is FileKind.HTML else "")
+    in_file = declared_charset if announced_kind is FileKind.HTML else charset_in_text
+    charset = charset_of(file.media_type) or in_file(data)
     decoded = decode(data[:limit], charset, whole=len(data) <= limit)
     if decoded is None:
         return _Unread(_NO_TEXT.get(announced_kind, kinds.WRONG_KIND) if announced_kind else kinds.WRONG_KIND)

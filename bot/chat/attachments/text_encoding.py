@@ -167,6 +167,21 @@ def charset_of(media_type: str) -> str:
     return codec.name if codec is not None and codec.name not in _NO_CHARSETS else ""
 
 
+# In the first line of XML and of a style sheet, and in the first two of code (PEP 263).
+_IN_TEXT: Final = (
+    _XML_ENCODING,
+    re.compile(r"""@charset\s+["']([\w.:-]+)["']\s*;""", re.IGNORECASE),
+    re.compile(r"(?:[^\n]{0,200}\n)?[ \t\f]*(?:#|//|--|%|;)[^\n]{0,200}?coding[:=][ \t]*([\w.:-]+)"),
+)
+
+
+def charset_in_text(text: bytes) -> str:
+    """Return the charset that a text file declares in its first lines; "" for none."""
+    head = text[:_LOOK].decode("ascii", "ignore")
+    found = (pattern.match(head) for pattern in _IN_TEXT)
+    return next((charset for match in found if match and (charset := charset_of(f"charset={match[1]}"))), "")
+
+
 def declared_charset(page: bytes) -> str:
     """Return the charset that an HTML page declares in its head, or an XML document in its first line."""
     head = page[:_LOOK].decode("ascii", "ignore")

@@ -104,6 +104,12 @@ async def test_what_is_not_read_is_one_honest_line(named: Attachment, content: b
 
 
 @pytest.mark.slow
+async def test_a_text_is_read_in_the_encoding_that_it_declares() -> None:
+    page = '<?xml version="1.0" encoding="ISO-8859-2"?><a>Łódź</a>'
+    attached = await read(file("feed.xml", "text/xml"), feed=page.encode("iso8859-2"))
+    assert [quoted.text for quoted in attached.quoted] == [page]
+
+
 async def test_what_says_nothing_of_itself_is_known_by_its_bytes() -> None:
     long = pdfs.pdf("It floats.", size=400_000)
     attached = await read(file("one"), file("two"), file("three"), one=b"words", two=PNG, three=long)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.attachments.text_encoding import DecodedText, charset_of, declared_charset, decode
+from bot.chat.attachments.text_encoding import DecodedText, charset_in_text, charset_of, declared_charset, decode
 from tests.examples import is_thorough
 from tests.fakes.text_samples import TextSample, text_samples
 
@@ -90,6 +90,23 @@ def test_a_guess_is_named_and_one_that_is_not_certain_asks_for_the_persons_help(
 )
 def test_a_page_declares_its_charset(page: bytes, charset: str) -> None:
     assert declared_charset(page) == charset
+
+
+@pytest.mark.parametrize(
+    ("text", "charset"),
+    [
+        (b'<?xml version="1.0" encoding="ISO-8859-2"?><a/>', "iso8859-2"),
+        (b'@charset "windows-1251";\nbody {}', "cp1251"),
+        (b"# -*- coding: latin-1 -*-\nx = 1", "iso8859-1"),
+        (b"#!/usr/bin/python\n# vim: set fileencoding=koi8-r :\n", "koi8-r"),
+        (b"% !TeX encoding: x\n% coding: cp1250\n", "cp1250"),
+        (b"# one\n# two\n# coding: cp1250\n", ""),
+        (b"# coding: rot-13\n", ""),
+        (b"encoding=utf-16 is a word of this text", ""),
+    ],
+)
+def test_a_text_declares_its_charset_in_its_first_lines(text: bytes, charset: str) -> None:
+    assert charset_in_text(text) == charset
 
 
 def test_a_few_broken_characters_do_not_make_a_text_unreadable() -> None:
