@@ -11,6 +11,9 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
+from agent import texts
+from agent.errors import SettingsError
+
 
 class SystemClock:
     """The machine's own clock."""
@@ -71,6 +74,11 @@ def place_of(url: str) -> str:
 
 
 def sqlite_path(rest: str) -> Path | None:
-    """The file that `sqlite://rest` names, or None for a database in memory. `rest` is used as it is, not decoded."""
+    """The file that `sqlite://rest` names, or None for a database in memory. `rest` is used as it is, not decoded.
+    Raises SettingsError for the home folder of an unknown user.
+    """
     name = rest.removeprefix("/")
-    return None if name in {"", ":memory:"} else Path(name).expanduser().absolute()
+    try:
+        return None if name in {"", ":memory:"} else Path(name).expanduser().absolute()
+    except RuntimeError:  # "~name" of an unknown user
+        raise SettingsError(texts.UNKNOWN_HOME.format(path=name)) from None

@@ -408,6 +408,7 @@ SQLITE_FAULTS = {
     "SQLITE_BUSY": "Another program is writing to the database {path}. Close it and try again.",
     "SQLITE_IOERR": "The database {path} could not be read or written. Check the disk and its free space.",
 }
+UNKNOWN_HOME = "{path} is in the home folder of a user who does not exist. Write the full path."
 SQLITE_ANYBODYS = (
     "The database {path} belongs to another user and is open to everyone. Take ownership with `chown`, or choose "
     "another database in COGENCY_DATABASE_URL."

@@ -44,7 +44,7 @@ from bot.platforms.slack.settings import SLACK_APPS
 from bot.settings import parsers
 from bot.settings.declaration import needed
 from bot.settings.installation import command_for
-from bot.settings.sources import named_file
+from bot.settings.sources import named_file, path_beside
 from bot.tools.mcp.config import is_plain_loopback
 from bot.tools.settings import TOOL_POLICY
 
@@ -235,7 +235,7 @@ def app_secret_files(name: str) -> list[Path]:
     keys = [f"{key}{KEY_FILE}" for key in SECRET_KEYS]
     valid = [cast("dict[str, object]", table) for table in tables.values() if isinstance(table, dict)]
     files = [table.get(key) for table in valid for key in keys]
-    return [file.parent / Path(file_name).expanduser() for file_name in files if isinstance(file_name, str)]
+    return [path_beside(file, file_name) for file_name in files if isinstance(file_name, str)]
 
 
 def _app_in(settings: Settings, file: Path, name: str, table: object) -> AppInFile:
@@ -266,7 +266,7 @@ def _app_in(settings: Settings, file: Path, name: str, table: object) -> AppInFi
         if not isinstance(text, str) or not text.strip():
             raise error(app_texts.SLACK_APP_TEXT.format(key=key))
         if in_file:
-            text = named_file(f"{key} of the app {name} in {file}", str(file.parent / Path(text).expanduser()))[1]
+            text = named_file(f"{key} of the app {name} in {file}", str(path_beside(file, text)))[1]
         try:
             values[base] = APP_KEYS[base](text.strip())
         except ValueError as problem:

@@ -72,7 +72,7 @@ def certificate_file(value: str) -> Path:
     try:
         return Path(value).expanduser().absolute()
     except RuntimeError:  # "~name" of an unknown user
-        raise ValueError(settings_texts.CERTIFICATES_UNKNOWN_HOME) from None
+        raise ValueError(settings_texts.UNKNOWN_HOME) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from agent.machine import each_server
+from agent.errors import SettingsError
+from agent.machine import each_server, sqlite_path
 from bot.settings import parsers
+from bot.settings import texts as settings_texts
 from bot.settings.declaration import WITH_PASSWORD, Section, setting
 
 DATABASE_URL: Final = "COGENCY_DATABASE_URL"
@@ -18,6 +20,10 @@ def database_url(value: str) -> str:
     """Parse the URL of an SQLite file or of a PostgreSQL database."""
     scheme, _, path = value.partition(":///")
     if scheme in {"sqlite", "sqlite+aiosqlite"} and path and not path.startswith(":memory:"):
+        try:
+            sqlite_path(path)
+        except SettingsError:
+            raise ValueError(settings_texts.UNKNOWN_HOME) from None
         return value
     if value.partition("://")[0] in {"postgresql", "postgres", "postgresql+asyncpg"}:
         return _postgresql_url(value)

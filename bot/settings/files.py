@@ -9,7 +9,7 @@ from platformdirs import user_config_path
 from agent.errors import SettingsError
 from bot.settings import texts as settings_texts
 from bot.settings.reading import OURS
-from bot.settings.sources import IN_FILE, read_dotenv
+from bot.settings.sources import IN_FILE, path_beside, read_dotenv
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def find_settings_file(config: Path | None, here: Path, home: Path, names: Colle
     if `here` cannot be read: which of the two counts is not known then.
     """
     if config is not None:
-        return SettingsFile(config.expanduser(), is_own=True)
+        return SettingsFile(path_beside(Path(), str(config)), is_own=True)
     counts = _exists(here, broken=True) and not (_exists(home) and not _sets_any(names, read_dotenv(here)))
     return SettingsFile(here, is_own=False) if counts else SettingsFile(home, is_own=True)
 

@@ -50,7 +50,7 @@ CERTIFICATES_NONE = (
     "SSL_CERT_FILE points to {file}, which does not contain certificates in PEM format. Each one begins with "
     "-----BEGIN CERTIFICATE-----."
 )
-CERTIFICATES_UNKNOWN_HOME = "is in the home folder of a user who does not exist. Write the full path"
+UNKNOWN_HOME = "is in the home folder of a user who does not exist. Write the full path"
 
 EXAMPLE_HEAD = (
     "# Copy this file to ~/.config/cogency/.env (on Linux) and uncomment the lines that you need. No setting "

@@ -24,7 +24,7 @@ from bot.app.from_settings import app_secret_files
 from bot.app.settings import Settings
 from bot.chat.findings import Finding, Level
 from bot.chat.texts.formatting import enumerated
-from bot.settings.sources import group_name, is_own_group, named_file, owner_name
+from bot.settings.sources import group_name, is_own_group, named_file, owner_name, path_beside
 from bot.setup import texts as setup_texts
 from bot.setup.operator_hooks import secret_files
 from bot.tools.mcp.settings import MCP, mcp_file
@@ -152,21 +152,21 @@ def kept_files(settings: Settings, dotenv: Path | None) -> list[KeptFile]:
     """Return the bot's files that exist: settings, secrets, database and backups."""
     files = [KeptFile(dotenv, "Settings", setup_texts.HOLDS_KEYS)] if dotenv is not None else []
     files += [
-        KeptFile(Path(file).expanduser(), "Settings", setup_texts.HOLDS_SETTING.format(setting=setting))
+        KeptFile(path_beside(Path(), file), "Settings", setup_texts.HOLDS_SETTING.format(setting=setting))
         for setting, file in settings.secret_files.items()
     ]
     if settings.slack.apps is not None:
-        files.append(KeptFile(Path(settings.slack.apps).expanduser(), "Settings", setup_texts.HOLDS_KEYS))
+        files.append(KeptFile(path_beside(Path(), settings.slack.apps), "Settings", setup_texts.HOLDS_KEYS))
         files += [KeptFile(file, "Settings", setup_texts.HOLDS_KEYS) for file in app_secret_files(settings.slack.apps)]
     if settings.accounts.key_file is not None:
         holds = setup_texts.HOLDS_SETTING.format(setting="COGENCY_ACCOUNT_KEY_FILE")
-        files.append(KeptFile(Path(settings.accounts.key_file).expanduser(), "Tools", holds))
+        files.append(KeptFile(path_beside(Path(), settings.accounts.key_file), "Tools", holds))
     holds = setup_texts.HOLDS_SETTING.format(setting=OUTGOING)
     files += [KeptFile(file, "Webhooks", holds) for file in _webhook_files(settings)]
     holds = setup_texts.HOLDS_SETTING.format(setting=WEBHOOKS)
     files += [KeptFile(file, "Webhooks", holds) for file in secret_files(settings)]
     if settings.mcp.file is not None and _holds_secrets(settings):
-        files.append(KeptFile(Path(settings.mcp.file).expanduser(), "Tools", setup_texts.HOLDS_SERVER_KEYS))
+        files.append(KeptFile(path_beside(Path(), settings.mcp.file), "Tools", setup_texts.HOLDS_SERVER_KEYS))
     database = database_file(settings)
     if database is not None:
         files += [

@@ -258,7 +258,7 @@ def _hook(settings: Settings, name: str) -> Hook:
 
 
 def _file(settings: Settings) -> Path:
-    return Path(settings.webhooks.file or DEFAULT_FILE).expanduser().absolute()
+    return path_beside(Path(), settings.webhooks.file or DEFAULT_FILE).absolute()
 
 
 def _content(file: Path) -> str:

@@ -519,7 +519,10 @@ async def _data(talk: Dialogue, draft: _Draft) -> None:
 
 
 def _database_url(answer: str) -> str:
-    return answer if "://" in answer else f"sqlite:///{Path(answer).expanduser().absolute()}"
+    try:
+        return answer if "://" in answer else f"sqlite:///{Path(answer).expanduser().absolute()}"
+    except RuntimeError:  # "~name" of an unknown user, which is refused as in the setting
+        return f"sqlite:///{answer}"
 
 
 def _access(talk: Dialogue, draft: _Draft) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from agent.errors import StoreError, StoreLocked
+from agent.errors import SettingsError, StoreError, StoreLocked
 from agent.machine import sqlite_path
 from agent.recall_query import RecallQuery
 from store.databases.sqlite import is_anybodys, unwritable
@@ -170,6 +170,11 @@ async def test_another_kind_of_database_is_refused(url: str, sentence: str) -> N
 )
 def test_the_file_that_a_url_names(rest: str, path: Path | None) -> None:
     assert sqlite_path(rest) == path
+
+
+def test_a_home_folder_of_nobody_is_told() -> None:
+    with pytest.raises(SettingsError, match="a user who does not exist"):
+        sqlite_path("/~nobody-of-that-name/x.db")
 
 
 async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:

@@ -119,6 +119,15 @@ def test_the_doctor_looks_at_the_file_of_apps_and_at_those_that_it_names(tmp_pat
     assert {tmp_path / "apps.toml", tmp_path / "acme-token"} <= {one.path for one in kept_files(settings, None)}
 
 
+def test_a_token_in_a_home_folder_of_nobody_is_told_and_the_doctor_looks_at_the_others(tmp_path: Path) -> None:
+    file = written(tmp_path, '[acme]\nbot_token_file = "~nobody-of-that-name/x"\napp_token = "xapp-1"\n')
+    with pytest.raises(SettingsError, match="bot_token_file of the app acme"):
+        slack_apps(settings_of(file))
+    assert tmp_path / "apps.toml" in {one.path for one in kept_files(settings_of(file), None)}
+    elsewhere = kept_files(settings_of("~nobody-of-that-name/apps.toml"), None)
+    assert tmp_path / "apps.toml" not in {one.path for one in elsewhere}
+
+
 def test_tokens_of_the_file_go_to_no_address_that_a_folders_env_alone_has_moved(tmp_path: Path) -> None:
     dotenv = tmp_path / ".env"
     dotenv.write_text(f"COGENCY_SLACK_APPS={written(tmp_path, TWO)}\nSLACK_API_BASE_URL=https://evil.example/api\n")

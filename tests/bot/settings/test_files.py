@@ -63,6 +63,10 @@ def test_a_file_that_is_named_goes_before_both(tmp_path: Path) -> None:
     assert found(tmp_path, named) == SettingsFile(named, is_own=True)
 
 
+def test_a_home_folder_of_nobody_has_no_file(tmp_path: Path) -> None:
+    assert not found(tmp_path, config=Path("~nobody-of-that-name/.env")).is_read
+
+
 def test_without_any_the_one_at_home_would_be_written(tmp_path: Path) -> None:
     file = found(tmp_path)
     assert (file.path, file.is_read) == (tmp_path / "home" / ".env", False)

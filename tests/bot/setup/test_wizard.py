@@ -250,11 +250,12 @@ async def test_the_database_is_tried_and_no_is_not_taken_for_a_file(tmp_path: Pa
     closed.write_text("no database, and longer than its head" * 100)
     person = Person(
         ("Enter a number", "rehearsal"), ("2. Slack", "n"), ("4. Storage", "n"), ("4. Storage", str(closed)),
-        ("anyway", "n"), ("4. Storage", str(tmp_path / "here.db")),
+        ("anyway", "n"), ("4. Storage", "~nobody-of-that-name/bot.db"), ("4. Storage", str(tmp_path / "here.db")),
     )  # fmt: skip
     await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
     assert "Enter a file path, such as" in person.heard
     assert "problem  Database:" in person.heard
+    assert "COGENCY_DATABASE_URL is in the home folder of a user who does not exist." in person.heard
     assert not person.answers
     assert read_dotenv(dotenv)["COGENCY_DATABASE_URL"] == f"sqlite:///{tmp_path / 'here.db'}"
 
