@@ -699,7 +699,7 @@ def _files_read() -> Iterator[str]:
     yield (
         "If part of a file is damaged, the bot reads as much as it can, for example the beginning of a damaged "
         "sheet. The model sees that something is missing.\n\nThe bot decodes text by its byte order mark, as UTF-8, or in the encoding that the "
-        "platform or the page declares. Otherwise, it detects the encoding from the text and tells the model which encoding it "
+        "platform or the file declares. Otherwise, it detects the encoding from the text and tells the model which encoding it "
         "used. If the bot is not certain, it tells the model to "
         f"ask the person if letters look wrong. The bot can detect these encodings: {names}."
     )
