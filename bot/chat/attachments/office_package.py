@@ -221,7 +221,7 @@ def _phrases(words: list[str], size: int) -> Iterator[tuple[str, ...]]:
 _PHRASE_WORDS: Final = 3
 _WORD: Final = re.compile(r"[^\W_]+")
 # What the Markdown has between the words of a line: references to notes, the addresses of links, marks.
-_MARKUP: Final = re.compile(r"\[\[\w{1,9}\]\]\(#[^()\s]{0,200}\)|\]\([^()\s]{0,2000}\)|</?su[bp]>|[\\*`~]")
+_MARKUP: Final = re.compile(r"\[\[\w{1,9}\]\]\(#[^()\s]{0,200}\)|\]\([^()\s]{0,2000}\)|</?su[bp]>|[\\*`~\u00ad]")
 
 
 def refuse_doctype(*_: object) -> None:

@@ -295,6 +295,12 @@ def _converted(archive: zipfile.ZipFile, package: OfficePackage, main: str, conv
 _WRAPPERS = re.compile(
     rb"</?w:(?:fldSimple|dir|bdo|customXml|moveTo|ruby|rubyBase)(?=[\s/>])(?:[^>\"']|\"[^\"]*\"|'[^']*')*>"
 )
+# A cell that goes on below is a cell of its own in Markdown, in which a row without it would move to the left.
+_MERGED = re.compile(rb"<w:vMerge(?=[\s/>])[^>]*/>|<w:vMerge(?=[\s/>])[^>]*></w:vMerge>")
+# So would one in a row that begins further right.
+_ROW = re.compile(rb"<w:trPr>.*?</w:trPr>", re.DOTALL)
+_BEFORE = re.compile(rb"<w:gridBefore w:val=[\"'](\d{1,2})[\"']")
+_EMPTY_CELL = b"<w:tc><w:p/></w:tc>"
 _BREAKS = {b"<w:cr/>": b"<w:br/>", b"<w:ptab": b"<w:tab"}  # Blanks that it does not know
 
 
@@ -304,12 +310,17 @@ def _prepare_word(parts: dict[str, bytes]) -> None:
     """
     names = [name for name in parts if name.lower().endswith(".xml") and b"<w:" in parts[name]]
     for name in names:
-        parts[name] = _WRAPPERS.sub(b"", parts[name])
+        parts[name] = _ROW.sub(_with_empty_cells, _MERGED.sub(b"", _WRAPPERS.sub(b"", parts[name])))
         for unknown, known in _BREAKS.items():
             parts[name] = parts[name].replace(unknown, known)
     if not any(b":oMath" in parts[name] for name in names):
         _replace_unused("docx")
         vars(library("markitdown.converter_utils.docx.pre_process"))["_pre_process_math"] = lambda content: content  # pyright: ignore[reportUnknownLambdaType]
+
+
+def _with_empty_cells(row: re.Match[bytes]) -> bytes:
+    before = _BEFORE.search(row[0])
+    return row[0] + _EMPTY_CELL * int(before[1]) if before else row[0]
 
 
 def _read_word(package: OfficePackage, main: str, text: str, output: DocumentOutput) -> None:

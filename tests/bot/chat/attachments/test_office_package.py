@@ -546,6 +546,22 @@ async def test_words_in_elements_that_the_converter_does_not_know_are_in_their_p
     assert "twothree" not in told
 
 
+async def test_a_cell_that_goes_on_below_moves_no_other_cell() -> None:
+    def row(merge: str, first: str, second: str) -> str:
+        cell = f"<w:tc><w:tcPr><w:vMerge{merge}/></w:tcPr>{paragraph(first)}</w:tc>"
+        return f"<w:tr>{cell}<w:tc>{paragraph(second)}</w:tc></w:tr>"
+
+    begun = row(' w:val="restart"', "Boats", "blue")
+    later = f'<w:tr><w:trPr><w:gridBefore w:val="1"/></w:trPr><w:tc>{paragraph("green")}</w:tc></w:tr>'
+    told = await read(word(f"<w:tbl>{begun}{row('', '', 'red')}{later}</w:tbl>"))
+    assert told.endswith("| Boats | blue |\n|  | red |\n|  | green |")
+
+
+async def test_a_soft_hyphen_says_no_line_twice() -> None:
+    told = await read(word("<w:p><w:r><w:t>co</w:t><w:softHyphen/><w:t>operate</w:t></w:r></w:p>"))
+    assert told == "co\u00adoperate"
+
+
 async def test_a_document_that_a_converter_has_no_memory_for_is_read_without_it() -> None:
     padding = f"<!--{'x' * MAX_CONVERTED}-->"
     assert await read(word(f"{paragraph('Words.')}{padding}")) == "Words."
