@@ -78,7 +78,8 @@ _BARE_MARK: Final = "system"
 _OTHER_MARK: Final = regex.compile(
     rf"{_OPENS}{_GAP}{any_form('/')}?{_GAP}{_SYSTEM}{_GAP}:?{_GAP}\w{{3,12}}{_GAP}{_CLOSES}", regex.IGNORECASE
 )
-_MIN_CUT_MARK: Final = 2  # Characters of a mark with which an answer ends that was cut off
+# With a letter, an answer that ends in it ends in a mark that was cut off: without one, in a bracket of its own.
+_CUT_MARK: Final = regex.compile(rf"{_OPENS}{_GAP}{any_form('/')}?{_GAP}[^\W_]", regex.IGNORECASE)
 _DATED: Final = re.compile(r"\d{4}-\d\d-\d\d [^\n:]{1,100}: ")
 _NUMBERED: Final = re.compile(r"(?:! )?#[\w-]{4,}")
 
@@ -330,7 +331,7 @@ class _Lines:
 
     def _read_mark(self, text: str, position: int, *, is_whole: bool) -> "regex.Match[str] | None":
         """Return the mark at this position: whole, or `partial` at the end of the text. One with which the whole
-        answer ends has some letters: it was cut off.
+        answer ends has a letter: it was cut off.
         """
         mark = self._patterns.system.match(text, position, partial=True)
         if mark is not None and not self._may_have_word(mark, text[position:]):
@@ -339,7 +340,7 @@ class _Lines:
             other = self._patterns.any.match(text, position, partial=not is_whole)
             if other is not None and (other.partial or self._has_word(other)) and not (mark and other.partial):
                 mark = other
-        return mark if mark and not (mark.partial and is_whole and len(text) - position < _MIN_CUT_MARK) else None
+        return mark if mark and not (mark.partial and is_whole and not _CUT_MARK.match(text, position)) else None
 
     def _has_word(self, mark: "regex.Match[str]") -> bool:
         return mark["word"] is None or confusable_skeleton(mark["word"]) == self._word

@@ -235,6 +235,10 @@ ANSWERS = [
     "| 1 | boat |\n| 2 | car |\n",
     "(1) sail (2) row [3] float",
     "Half an answer",
+    "A closing tag begins with </",
+    "In HTML, write a < as &lt;",
+    "The entity is &lt",
+    "Ask Q&L",
 ]
 
 
