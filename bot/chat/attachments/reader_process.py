@@ -46,6 +46,7 @@ from bot.chat.attachments.document_output import (
     NoText,
     row_text,
 )
+from bot.chat.attachments.html_tables import with_all_cells
 from bot.chat.attachments.office_package import DAMAGED, OfficePackage, PartReader, named_unread, refuse_doctype
 from bot.chat.attachments.pdf_forms import PdfForms
 from bot.chat.attachments.slides_text import SlideText, read_slide, slide_parts
@@ -622,6 +623,8 @@ def _number(text: str | None) -> int:
 
 def read_html(data: bytes, output: DocumentOutput) -> None:
     """Read all text of an HTML file. `data` is UTF-8."""
+    if b"rowspan" in data.lower():
+        data = with_all_cells(data, library("bs4"))
     output.text(_without_pictures(_convert("HtmlConverter", io.BytesIO(data), "html", "utf-8")))
 
 
