@@ -417,7 +417,7 @@ SQLITE_REPLACED = (
     "The file {path} was replaced or deleted while the bot was running. Put the original file back, or restart the bot."
 )
 SQLITE_REFUSED = "The database {path} refused an operation: {cause}."
-SQLITE_NO_LOCK = "The database {path} could not be opened. Check its folder."
+SQLITE_NO_LOCK = "The database {path} could not be opened. Make sure that the bot can create files in its folder."
 SQLITE_LOCKED = "Another process is using {path}. Stop it, or choose another database in COGENCY_DATABASE_URL."
 SQLITE_NOT_OPENED = "The database {path} could not be opened ({reason}). Check its folder."
 BACKUP_EXISTS = "{file} already exists. Choose another name, or add --replace."
@@ -587,8 +587,8 @@ OVERHEARD_QUESTION = (
 
 PRESENT = (
     "Show part of your answer as cards with fields, a table, pictures, or buttons. It appears below your answer, so "
-    "write one or two sentences, and do not repeat it. Pictures are https addresses that you have read. Only a "
-    "section's text is Markdown."
+    "write one or two sentences, and do not repeat it. For pictures, use only https addresses that appear in what you "
+    "have read. Only a section's text is Markdown."
 )
 PRESENT_QUESTIONS = "follow-up questions, in the person's words; each is a button that asks it"
 PRESENTED = "It will appear below your answer. Now write the answer, without repeating it."

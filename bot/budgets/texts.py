@@ -90,11 +90,12 @@ OF_PERSON = "{name}'s budget"
 YOUR_BUDGET = "Your budget"
 CHANNEL_OF = "The budget of the channel where {name} asked"
 NEAR = "{whose} for today is {percent}% used: {spent} so far. It resets at {moment}."
-NEAR_NEXT = "When it is used up, answers wait for someone to extend it for today."
+NEAR_NEXT = "When it is used up, answers are on hold until someone extends it for today."
 NEAR_ENDS = "When it is used up, I stop answering until it resets."
 LIMIT_REACHED = "{whose} for today does not cover the next step of an answer. I asked {who} to extend it by {percent}%."
 REQUEST = (
-    "{whose} for today does not cover the next step of an answer: {spent} used. Answers wait for someone to extend it."
+    "{whose} for today does not cover the next step of an answer: {spent} used. Answers are on hold until someone "
+    "extends the budget."
 )
 REQUEST_EXTENDS = (
     "If you extend it, it is {percent}% higher until {moment}. It can be extended only once a day. If you decline, the "

@@ -176,7 +176,8 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
 def all_accounts(others: Sequence[str]) -> str:
     """The sentence that what falls is of several accounts. `others`: the ids of the connected ones."""
     platforms = " and ".join(dict.fromkeys(platform_name(platform_of(other)) for other in others))
-    return f"This includes what you told me with your connected account on {platforms}."
+    accounts = "account" if len(others) == 1 else "accounts"
+    return f"This includes what you told me from your connected {accounts} on {platforms}."
 
 
 def related_words(preview: Preview) -> str:

@@ -16,8 +16,8 @@ class MemorySettings:
         3_000,
         section=Section.BOUNDS,
         description=(
-            "Maximum number of tokens that the bot adds to a question: facts, past threads, notes about the "
-            "conversation, the person's name, and the time."
+            "Maximum number of tokens for these additions to a question: facts, past threads, notes about the "
+            "conversation, the person's name, and the time. The profile has its own limit, COGENCY_PROFILE_TOKENS."
         ),
     )
     """Apart from history; more would leave too little for the question."""

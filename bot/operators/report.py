@@ -65,7 +65,7 @@ def report(
         ),
         *described,
         operator_texts.VERDICTS.format(days=DAYS, good=good, bad=bad),
-        f"**Spent**, {DAYS} days: {cost_text(overall)}, {counted(overall.calls, 'model call', 'model calls')}.",
+        f"**Spent**, last {DAYS} days: {cost_text(overall)}, {counted(overall.calls, 'model call', 'model calls')}.",
         *_top(reply_texts.BY_PERSON, people),
         *_top(reply_texts.BY_MODEL, models),
     ]

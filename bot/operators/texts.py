@@ -130,7 +130,7 @@ FAILED_SAY = "{share:.0%} of answers in the last hour"
 BACKLOG = "Waiting"
 RUNNING = "{answers} running"
 LOOP_LATE = "Event loop lag"
-LOOP_LATE_SAYS = "maximum, in the last 5 minutes"
+LOOP_LATE_SAYS = "maximum in the last 5 minutes"
 MINUTES_SAY = "At most {most:,} per minute, {all:,} in the last hour."
 PAGE_TOO_FAST = "Too many requests. Please wait a few seconds."
 PAGE_OTHER_HOST = (
@@ -260,7 +260,7 @@ METRICS: Final[Mapping[str, str]] = {
 }
 
 
-VERDICTS = "**Feedback**, {days} days: {good:,} good, {bad:,} bad."
+VERDICTS = "**Feedback**, last {days} days: {good:,} good, {bad:,} bad."
 
 NO_OPERATOR = "Only operators can use this command. COGENCY_OPERATORS lists them."
 NO_OPERATOR_PAGE = (

@@ -661,7 +661,7 @@ NO_SESSIONS = (
 SESSIONS_NEED = "Agent sessions need the agent view in the app's manifest, and a Slack plan that includes it."
 BLOCKS_ACCEPTED = "Slack accepts every kind of block that replies use"
 BLOCKS_REFUSED = "Slack does not accept some blocks that replies use: {kinds}"
-SOME_BLOCKS = "Slack did not say which"
+SOME_BLOCKS_REFUSED = "Slack does not accept some blocks that replies use, and did not say which"
 SIMPLER_BLOCKS = (
     "You do not need to do anything: replies use Markdown tables, pictures of charts, and ordinary buttons instead."
 )

@@ -375,7 +375,7 @@ NEXT_START_RENEWS = (
 ONLY_REHEARSAL = "no real model is configured, so the bot uses the offline rehearsal model, which follows fixed rules"
 SET_REAL_MODEL = "Set COGENCY_MODEL or an API key."
 TRY_ANOTHER_MODEL = "Try `cogency check-model`, or another model."
-NAME_APPLICATION = "DISCORD_TOKEN is missing. Set it, or add --application."
+NAME_APPLICATION = "DISCORD_TOKEN is missing. Set it, or add --application ID."
 SET_TOKENS = "Set up Slack or Discord with `cogency init`, or set their tokens. `cogency chat` works without them."
 NO_DATE = "must be a date such as 2026-11-30 or 2026-11-30T12:00, not {text}"
 
@@ -407,13 +407,13 @@ INIT_VERTEX = "Vertex AI accepts an API key, or this machine's Google Cloud cred
 INIT_VERTEX_KEY = "{key} (press Enter to use the credentials of this machine): "
 INIT_VERTEX_PROJECT = "ID of the Google Cloud project"
 INIT_VERTEX_LOCATION = "Location of the models"
-INIT_VERTEX_MODEL = "Model, as in gemini-3.8-flash or claude-sonnet-5-5"
+INIT_VERTEX_MODEL = "Model, such as gemini-3.8-flash or claude-sonnet-5-5"
 INIT_BEDROCK_ABOUT = "Claude, Nova, Llama, and other models in your AWS account"
 INIT_BEDROCK = (
     "Amazon Bedrock accepts an API key, which you can create at {page}, or the AWS credentials of this machine."
 )
 INIT_BEDROCK_KEY = "{key} (press Enter to use the AWS credentials of this machine): "
-INIT_BEDROCK_REGION = "AWS region of the models, as in us-east-1"
+INIT_BEDROCK_REGION = "AWS region of the models, such as us-east-1"
 INIT_BEDROCK_MODEL = "ID of the model or of its inference profile"
 INIT_SERVER_ADDRESS = "Address of the server"
 INIT_SERVER_KEY = "{key} (press Enter if the server needs none): "

@@ -37,7 +37,7 @@ ROUND: Final = Usage(output=450)
 PERSON: Final = Budgets(person=Budget(tokens=1_000))
 LOOK: Final = 'I look.\n<execute>[{"name": "look", "args": {"text": "boats"}}]</execute>'
 FOUND: Final = "Two boats."
-ASKED: Final = "Answers wait for someone to extend it."
+ASKED: Final = "Answers are on hold until someone extends the budget."
 
 
 def looks(messages: Sequence[Message]) -> str:

@@ -161,7 +161,7 @@ async def test_the_links_that_invite_the_bot_are_those_of_its_token_or_of_a_name
     assert (code, said) == (Exit.OK, f"For a server: {server_link('123', [DiscordFeature.THREADS])}\n")
     code, _, complained = await cogency(tmp_path, "discord", "invite")
     assert code == Exit.SETTINGS
-    assert complained == "cogency: DISCORD_TOKEN is missing. Set it, or add --application.\n"
+    assert complained == "cogency: DISCORD_TOKEN is missing. Set it, or add --application ID.\n"
 
 
 async def test_the_doctor_says_what_is_missing_on_discord(tmp_path: Path) -> None:

@@ -34,7 +34,10 @@ ASK = (
     "This can take minutes. Tools that change something elsewhere need the user's approval in the chat."
 )
 QUESTION = "The question, with everything that is needed to understand it"
-THREAD = "Continue this thread, by an ID from an earlier answer or from the list of resources"
+THREAD = (
+    "The ID of the thread to continue, from an earlier answer or from the address of a resource "
+    "(cogency://threads/ID). Threads from the chat cannot be continued here"
+)
 
 FORGET_TITLE = "Forget something"
 FORGET = (

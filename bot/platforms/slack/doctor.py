@@ -163,8 +163,8 @@ def blocks(facts: SlackFacts) -> list[Finding]:
     match facts.blocks:
         case SlackRefused(code="invalid_blocks", answer=answer):
             kinds = refused_kinds(_samples(facts.settings, facts.signed_in), answer)
-            which = ", ".join(kinds) or platforms_texts.SOME_BLOCKS
-            return [note(platforms_texts.BLOCKS_REFUSED.format(kinds=which), platforms_texts.SIMPLER_BLOCKS)]
+            refused = platforms_texts.BLOCKS_REFUSED if kinds else platforms_texts.SOME_BLOCKS_REFUSED
+            return [note(refused.format(kinds=", ".join(kinds)), platforms_texts.SIMPLER_BLOCKS)]
         case SlackError():
             return [note(platforms_texts.BLOCKS_UNCHECKED.format(why=_why(facts.blocks)), "")]
         case _:

@@ -187,7 +187,10 @@ class SlackSettings:
         parsers.url("https", "http"),
         "",
         section=Section.PLATFORMS,
-        description="Slack: the public address, without a path, at which Slack and browsers reach COGENCY_SLACK_HTTP.",
+        description=(
+            "Slack: the public address, without a path, at which Slack and browsers reach the bot's HTTP server "
+            "(COGENCY_SLACK_HTTP)."
+        ),
         example="https://bot.example.com",
     )
     installers: frozenset[str] = setting(

@@ -325,5 +325,5 @@ async def test_blocks_that_slack_did_not_check_are_a_note(slack: FakeSlack, faul
 async def test_a_refusal_that_names_no_block_is_not_taken_for_a_good_answer(slack: FakeSlack) -> None:
     slack.faults["blocks.validate"].append(Fault(error="invalid_blocks"))
     assert wrong(await examined(slack)) == [
-        "note: Slack does not accept some blocks that replies use: Slack did not say which"
+        "note: Slack does not accept some blocks that replies use, and did not say which"
     ]
