@@ -47,7 +47,7 @@ from bot.chat.attachments.document_output import (
     row_text,
 )
 from bot.chat.attachments.html_tables import with_all_cells
-from bot.chat.attachments.office_package import DAMAGED, OfficePackage, PartReader, named_unread, refuse_doctype
+from bot.chat.attachments.office_package import OfficePackage, PartReader, named_unread, refuse_doctype
 from bot.chat.attachments.pdf_forms import PdfForms
 from bot.chat.attachments.slides_text import SlideText, read_slide, slide_parts
 from bot.chat.attachments.spreadsheet import read_spreadsheet
@@ -256,24 +256,27 @@ def _read_office(archive: zipfile.ZipFile, package: OfficePackage, output: Docum
     match package.root(main):
         case "workbook":
             read_spreadsheet(package, main, output)
+            return
         case "document":
-            _read_word(package, main, _converted(archive, package, main, "DocxConverter", "docx"), output)
+            read, converter, ending = _read_word, "DocxConverter", "docx"
         case "presentation":
-            _read_slides(package, main, _converted(archive, package, main, "PptxConverter", "pptx"), output)
+            read, converter, ending = _read_slides, "PptxConverter", "pptx"
         case _:
             raise NoText(BROKEN)
+    if package.read_if_sound(main, PartReader()):
+        read(package, main, _converted(archive, package, main, converter, ending), output)
+        return
+    with suppress(NoText):
+        read(package, main, "", output)
+    raise NoText(BROKEN)  # after what could be read
 
 
 def _converted(archive: zipfile.ZipFile, package: OfficePackage, main: str, converter: str, ending: str) -> str:
-    """Return the file as Markdown; "" if the converter refuses it. Raises NoText if its main part is damaged."""
+    """Return the file as Markdown; "" if the converter refuses it. Raises NoText if it is too large."""
     names = archive.namelist()
     texts = [name for name in names if name.endswith((".xml", ".rels"))]
     if sum(archive.getinfo(name).file_size for name in texts) > MAX_UNPACKED:
         raise NoText(BROKEN)
-    try:
-        package.read(main, PartReader())
-    except DAMAGED:
-        raise NoText(BROKEN) from None
     if package.size(main) > MAX_CONVERTED:
         return ""
     sound = [name for name in texts if package.is_same(name, main) or package.read_if_sound(name, PartReader())]

@@ -557,6 +557,14 @@ async def test_a_cell_that_goes_on_below_moves_no_other_cell() -> None:
     assert told.endswith("| Boats | blue |\n|  | red |\n|  | green |")
 
 
+async def test_of_a_damaged_document_the_beginning_is_read() -> None:
+    data = documents.docx(paragraph("Words.") + paragraph("More."))
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        cut = archive.read("word/document.xml").partition(b"More")[0]
+    told = await Reader(PATIENCE_S, niceness=0).text(ReadAs.OFFICE, repacked(data, {"word/document.xml": cut}))
+    assert (told.text, told.why) == ("Words.", kinds.GOES_ON)
+
+
 async def test_a_soft_hyphen_says_no_line_twice() -> None:
     told = await read(word("<w:p><w:r><w:t>co</w:t><w:softHyphen/><w:t>operate</w:t></w:r></w:p>"))
     assert told == "co\u00adoperate"
