@@ -53,7 +53,7 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
 def turns_on(
     store: Store, runner: TurnRunner, surface_for: Callable[[Incoming], Surface], owner: str = "flow"
 ) -> TurnWorker:
-    limits = TurnWorkerLimits(sweep_s=0.05, lease=timedelta(minutes=5))  # a busy machine lets nobody take over a turn
+    limits = TurnWorkerLimits(sweep_s=0.2, lease=timedelta(minutes=5))  # a busy machine lets nobody take over a turn
     return TurnWorker(store.ledger, runner, surface_for, store.notifier, runner.clock, owner=owner, limits=limits)
 
 

@@ -91,7 +91,7 @@ async def live(folder: Path, dies: str) -> None:
         store.notifier,
         CLOCK,
         owner=f"process {os.getpid()}",
-        limits=TurnWorkerLimits(sweep_s=0.05),
+        limits=TurnWorkerLimits(sweep_s=0.2),
     )
     await store.ledger.release_all()
     await turns.submit(said("begin the log", conversation="c", number=1))

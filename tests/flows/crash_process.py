@@ -287,7 +287,7 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
         store.notifier,
         CLOCK,
         owner=f"process {os.getpid()}",
-        limits=TurnWorkerLimits(sweep_s=0.05),
+        limits=TurnWorkerLimits(sweep_s=0.2),
     )
     await store.ledger.release_all()
     await turns.submit(said("What about my boat?", conversation="c", number=1))

@@ -26,7 +26,7 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.hosts import ServedHost
 from tests.flows.bot import database_in, opened, serving_host
 
-OFTEN = JobLimits(sweep_s=1.0)  # 20 ms on a clock as fast as these tests'
+OFTEN = JobLimits(sweep_s=2.5)  # 50 ms on a clock as fast as these tests'
 
 
 def looks_up(messages: Sequence[Message]) -> str:

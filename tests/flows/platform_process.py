@@ -124,7 +124,7 @@ async def _main(
         runner_on(store, model, clock, *tools),
         features=TurnFeatures([Feature(name="schedules", kinds=kinds)]),
     )
-    limits, owner = TurnWorkerLimits(sweep_s=0.05), clock.now().isoformat()
+    limits, owner = TurnWorkerLimits(sweep_s=0.2), clock.now().isoformat()
     turns = TurnWorker(store.ledger, runner, connections.surface_for, store.notifier, clock, owner, limits)
     host = host_on(store, turns, connections, clock)
     await store.ledger.release_all()

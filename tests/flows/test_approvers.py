@@ -42,7 +42,7 @@ from tests.flows.worlds import (
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
-OFTEN = JobLimits(sweep_s=0.2)
+OFTEN = JobLimits(sweep_s=2.5)  # 50 ms on this clock
 ROLES: Final[Mapping[AnyWorld, str]] = {in_slack: SLACK_CREW, on_discord: DISCORD_ROLE}
 DONE, NOT_DONE = "I will tell Ben.\n\nBen knows.", "I will tell Ben.\n\nThen not."
 

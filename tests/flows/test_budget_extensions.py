@@ -32,7 +32,7 @@ from tests.flows.worlds import (
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
-OFTEN: Final = JobLimits(sweep_s=0.2)
+OFTEN: Final = JobLimits(sweep_s=2.5)  # 50 ms on this clock
 ROUND: Final = Usage(output=450)
 PERSON: Final = Budgets(person=Budget(tokens=1_000))
 LOOK: Final = 'I look.\n<execute>[{"name": "look", "args": {"text": "boats"}}]</execute>'

@@ -35,7 +35,7 @@ from tests.flows.worlds import (
 
 pytestmark = pytest.mark.parametrize("open_world", WORLDS)
 
-OFTEN: Final = JobLimits(sweep_s=0.2)
+OFTEN: Final = JobLimits(sweep_s=2.5)  # 50 ms on this clock
 SUGGESTS: Final = 'One moment.\n<execute>[{"name": "ask_a_human", "args": {}}]</execute>'
 
 
