@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.providers.scripted import Until
 from tests.fakes.discord_world import BO, DM_OF, GENERAL, GUILD, Payload
+from tests.flows import talks
 from tests.flows.forgetting_bot import holds
 from tests.flows.test_forgetting import AYE, Talk, talking
 from tests.flows.worlds import DiscordWorld, Page, Who, on_discord
@@ -115,3 +117,17 @@ async def test_a_private_answer_has_no_thread_that_could_get_another_name(tmp_pa
         await talk.press(await talk.forget("everything"), "Forget")
         await talk.world.until(lambda: thread["name"] == "Forgotten")
         assert f"/channels/{BO}" not in [call.path for call in talk.world.fake.calls]
+
+
+@pytest.mark.parametrize("private", [True, False])
+async def test_a_command_whose_answer_is_forgotten_before_its_first_word_says_no_longer_that_it_is_thinking(
+    private: bool,
+) -> None:
+    async with talks.talking(on_discord, lambda _: [Until(talks.hang)]) as talk:
+        asked = await talk.world.fake.command(BO, "ask", question="which colour?", private=private)
+        messages = talk.world.fake.world.messages
+        await talk.world.until(lambda: talk.model.requests and asked.original in messages)
+        await talk.world.forget("everything")
+        await talk.world.until(lambda: any("Forget" in page.buttons for page in talk.world.private()))
+        await talk.world.press(next(page for page in talk.world.private() if "Forget" in page.buttons), "Forget")
+        await talk.world.until(lambda: asked.original not in messages)

@@ -63,6 +63,7 @@ _EVENTS = "/guilds/{guild_id}/scheduled-events"
 _EVENT = f"{_EVENTS}/{{event_id}}"
 _END_POLL = "/channels/{channel_id}/polls/{message_id}/expire"
 _WEBHOOK = "/webhooks/{webhook_id}/{webhook_token}"
+_RESPONSE = f"{_WEBHOOK}/messages/@original"
 _ANSWER = f"{_WEBHOOK}/messages/{{message_id}}"
 
 Payload = dict[str, Any]
@@ -265,8 +266,7 @@ class Rest:
 
     async def answer(self, token: Token, text: str, components: Components = NONE) -> str:
         """Fill in the deferred response of an interaction and return its id; a second call edits the same message."""
-        path = f"{_WEBHOOK}/messages/@original"
-        return await self._message("PATCH", path, _body(text, components=components), **_of(token))
+        return await self._message("PATCH", _RESPONSE, _body(text, components=components), **_of(token))
 
     async def follow_up(self, token: Token, text: str, components: Components = NONE, *, private: bool) -> str:
         body = _body(text, EPHEMERAL if private else 0, components)
@@ -293,6 +293,10 @@ class Rest:
 
     async def delete_answer(self, token: Token, message: str) -> None:
         await self._call("DELETE", _ANSWER, None, message_id=message, **_of(token))
+
+    async def delete_response(self, token: Token) -> None:
+        """Delete the deferred response of an interaction."""
+        await self._call("DELETE", _RESPONSE, None, **_of(token))
 
     async def hand_over(self, channel: str, files: Sequence[OutFile], nonce: str) -> str:
         """Post a message with files and return its id; for some minutes the same nonce creates no second message."""

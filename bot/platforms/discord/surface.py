@@ -87,6 +87,7 @@ class DiscordSurface:
         self._place: tuple[str, str] | None = None
         self._thread_failures = 0
         self._typing: object | None = None
+        self._responded = False  # The response to the interaction has a text
         # A mention that precedes the text of each page.
         self._mention = "".join(f"<@{id_}> " for id_ in self._address.mentions.split(",") if id_)
         reminds = self._address.scheduled == ScheduleKind.REMINDER
@@ -323,8 +324,18 @@ class DiscordSurface:
 
     def finish(self, end: reply_surface.ReplyEnd) -> None:
         self._typing = None  # A process that continues types by itself
+        is_unshown = end in {reply_surface.ReplyEnd.TAKEN_BACK, reply_surface.ReplyEnd.SILENT} and not self._responded
+        if is_unshown and self._address.interaction and not self._address.follows and self._token_lives():
+            self._connection.lasting.start(self._delete_response())
         if self._mark is not None:
             self._mark.finish(end)
+
+    async def _delete_response(self) -> None:
+        """Delete a response without text, at which Discord would say for fifteen minutes that the bot is thinking."""
+        with suppress(reply_surface.SurfaceError):
+            rest = await self._connection.rest()
+            await self._connection.until_acknowledged(self._address.interaction)
+            await rest.delete_response(self._token)
 
     def _text(self, look: reply_surface.PageContent) -> str:
         """Return the page's text, followed by its note in small letters if there is room."""
@@ -368,6 +379,7 @@ class DiscordSurface:
     async def _answer(self, rest: Rest, key: reply_surface.PageKey, text: str, components: Components) -> str:
         place = self._address.interaction
         if key.number == 0 and not self._address.follows:
+            self._responded = True
             async with self._turn(place):
                 return await rest.answer(self._token, text, components)
         async with self._turn(f"post {place}"):
