@@ -191,7 +191,7 @@ class BudgetService:
         return budgets_texts.BUDGET.format(
             heading=heading,
             tokens=counted(tokens_spent(spent), "token", "tokens"),
-            tokens_limit=_limit(None if budget.tokens is None else counted(budget.tokens, "token", "tokens")),
+            tokens_limit=_limit(None if budget.tokens is None else f"{budget.tokens:,}"),
             money=money(spent.cost),
             money_limit=_limit(None if budget.money is None else money(budget.money)),
         )

@@ -50,7 +50,7 @@ class Office:
 async def test_people_see_their_own_budget_and_what_is_spent_of_it() -> None:
     office = Office()
     await office.spend(200)
-    assert await office.ask("", ANN) == ("Your usage today (UTC): 200 tokens (of 1,000 tokens), $0.0010 (of $5.00).")
+    assert await office.ask("", ANN) == ("Your usage today (UTC): 200 tokens (of 1,000), $0.0010 (of $5.00).")
 
 
 @pytest.mark.parametrize("words", ["exempt", "channel", "everyone", f"person:{OP}", "$20", "reset"])
@@ -62,17 +62,17 @@ async def test_only_operators_see_others_and_change_anything(words: str) -> None
 
 async def test_an_operator_raises_tokens_and_money_one_after_the_other() -> None:
     office = Office()
-    assert "(of 5,000 tokens)" in await office.ask(f"person:{ANN} 5,000 tokens")
+    assert "(of 5,000)" in await office.ask(f"person:{ANN} 5,000 tokens")
     assert "(of $20.00)" in await office.ask(f"person:{ANN} $20")
     assert await office.of_ann() == Budget(5_000, Money(20 * NANO))
-    assert "(of 2,000 tokens), $0 (of $20.00)" in await office.ask(f"person:{ANN} 2,000 tokens")
+    assert "(of 2,000), $0 (of $20.00)" in await office.ask(f"person:{ANN} 2,000 tokens")
 
 
 async def test_an_operator_lifts_a_budget_and_resets_it() -> None:
     office = Office()
     assert "0 tokens (no limit), $0 (no limit)" in await office.ask(f"person:{ANN} exempt")
     assert await office.of_ann() == UNLIMITED
-    assert "(of 1,000 tokens)" in await office.ask(f"person:{ANN} reset")
+    assert "(of 1,000)" in await office.ask(f"person:{ANN} reset")
     assert await office.of_ann() == office.budgets.person
 
 
@@ -105,16 +105,16 @@ async def test_a_workspace_has_the_default_budget_or_its_apps_and_an_operator_ra
     await office.store.preferences.set("workspace:slack:T2", "app", "acme")
     await office.spend(7)
     assert await office.ask("workspace") == (
-        "Workspace `slack:T1`, today (UTC): 7 tokens (of 1,000 tokens), under $0.0001 (no limit)."
+        "Workspace `slack:T1`, today (UTC): 7 tokens (of 1,000), under $0.0001 (no limit)."
     )
-    assert "0 tokens (of 300 tokens), $0 (of $1.00)" in await office.ask("workspace:T2")
-    assert "(of 500 tokens)" in await office.ask("workspace:slack:T2 500 tokens")
+    assert "0 tokens (of 300), $0 (of $1.00)" in await office.ask("workspace:T2")
+    assert "(of 500)" in await office.ask("workspace:slack:T2 500 tokens")
     assert await office.ask("workspace:T2 100 tokens") == (
         "The budget must be higher than the default of 300 tokens. To return to the default, use `reset`. To change "
         "the default, use COGENCY_WORKSPACE_TOKENS_PER_DAY (or tokens_per_day for the app in the COGENCY_SLACK_APPS "
         "file)."
     )
-    assert "(of 300 tokens)" in await office.ask("workspace:T2 reset")
+    assert "(of 300)" in await office.ask("workspace:T2 reset")
     assert "0 tokens (no limit)" in await office.ask("workspace", "terminal:you"), "what has none has no budget"
 
 
