@@ -457,7 +457,7 @@ POSTGRESQL_FAULTS = {
     "3D000": "{where} does not exist. Create the database, or choose another one in COGENCY_DATABASE_URL.",
     "42501": "{where} does not allow the database user to do that. Make the user the owner of the database.",
     "40": POSTGRESQL_MEETING,
-    "53100": "The disk of {where} is full. Free up some space there.",
+    "53100": "{where} has no disk space left. Free up some space on its server.",
     "53200": "{where} is out of memory. Give the server more memory.",
     "53300": "{where} has no free connection. Raise its max_connections, or run fewer processes.",
     "55000": "{where} is not ready for this operation. Try again.",

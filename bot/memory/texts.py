@@ -158,7 +158,9 @@ USED_EVERYWHERE = (
 USED_HERE = (
     "I no longer use this entry in all my replies to you. The usual rules for the place where you said it apply again."
 )
-OTHER_ACCOUNT = "You said this with your connected account. In that account, you can change where I use it."
+OTHER_ACCOUNT = (
+    "You said this with another of your connected accounts. To change where I use it, write to me from that account."
+)
 NOT_YOUR_WORDS = (
     "That entry does not come from your own words alone, so the rules for the place where it was said still apply."
 )

@@ -294,7 +294,7 @@ class ModelSettings:
     aws_secret_access_key: Secret | None = secret_setting(
         "AWS_SECRET_ACCESS_KEY",
         section=Section.KEYS,
-        description="The secret of the access key in AWS_ACCESS_KEY_ID.",
+        description="The secret access key that belongs to AWS_ACCESS_KEY_ID.",
     )
     aws_session_token: Secret | None = secret_setting(
         "AWS_SESSION_TOKEN",
@@ -426,9 +426,9 @@ class ModelSettings:
         "",
         section=Section.KEYS,
         description=(
-            "The client ID of the application that the bot uses to sign in to Azure. Without AZURE_CLIENT_SECRET, it "
-            "is the client ID of a managed identity of this machine. Default: the identity that the environment, the "
-            "machine, or `az login` provides."
+            "The client ID of the application that the bot uses to sign in to Azure. If AZURE_CLIENT_SECRET is not "
+            "set, this must be the client ID of a managed identity that is assigned to this machine. Default: the "
+            "identity that the environment, the machine, or `az login` provides."
         ),
         example="00000000-0000-0000-0000-000000000000",
     )

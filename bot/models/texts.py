@@ -133,7 +133,7 @@ SEEN = {
     (Ability.CONTEXT, Verdict.UNKNOWN, False): "The service does not report the size.",
 }
 CHECK_PAGE = "{model} at {address}, checked on {date} with Cogency {version}:"
-CHECK_TOOK = "Usage of this check: {took}."
+CHECK_TOOK = "This check used: {took}."
 CHECK_NO_PRICE = "no list price"
 FORMS_UNCHECKED = (
     "The bot uses text tool calls for this model. Run `cogency check-model` to compare text and native tool calls. "

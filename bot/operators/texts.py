@@ -85,8 +85,8 @@ FAILURES = {
     "write": (
         "The platform rejected a message",
         (
-            "A permission may be missing, or the channel was deleted. Run cogency doctor to check. The log has the "
-            "details."
+            "A permission may be missing, or the channel may have been deleted. Run cogency doctor to check. The log "
+            "has the details."
         ),
     ),
     "limited": (

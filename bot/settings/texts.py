@@ -53,8 +53,8 @@ CERTIFICATES_NONE = (
 UNKNOWN_HOME = "is in the home folder of a user who does not exist. Write the full path"
 
 EXAMPLE_HEAD = (
-    "# Copy this file to ~/.config/cogency/.env (on Linux) and uncomment the lines that you need. No setting "
-    "is required.\n"
+    "# Copy this file to ~/.config/cogency/.env (on Linux) and uncomment the lines that you need. In a\n"
+    "# terminal, you need none. Slack and Discord need at least their tokens.\n"
     "# If a .env file in the current folder sets any of the settings below, Cogency reads that file instead. With\n"
     "# --config FILE, it reads FILE. Environment variables override the file. Make sure that only you can "
     "read and write\n"

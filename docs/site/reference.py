@@ -100,7 +100,8 @@ _SETTINGS: Final = f"""\
 
 The bot reads settings from environment variables and from one file: `.env` in the current folder or, if that file
 does not exist or sets none of these settings, `~/.config/cogency/.env` (on Linux). To use another file, add
-`--config FILE`. Environment variables override the file. No setting is required. You can copy settings from
+`--config FILE`. Environment variables override the file. In a terminal, no
+setting is required. Slack and Discord need at least their tokens. You can copy settings from
 [.env.example](../.env.example). {_MADE}
 
 To read a setting marked *secret* from a separate file, add `_FILE` to its name (`OPENAI_API_KEY_FILE=/run/secrets/openai`). To read it from the

@@ -17,8 +17,8 @@ class AttachmentSettings:
         TEXT_TOKENS,
         section=Section.BOUNDS,
         description=(
-            "Maximum number of tokens to send to the model from all files in a message. The bot cuts off longer text "
-            "and tells the model."
+            "Maximum number of tokens to send to the model from the texts of all files in a message. The bot cuts off "
+            "longer text and tells the model. Images and voice messages do not count."
         ),
         after="COGENCY_PROFILE_TOKENS",
     )

@@ -48,7 +48,7 @@ def test_the_page_has_a_line_for_everything_and_says_what_was_not_tried() -> Non
         "until it is complete.\n  Pictures            failed     The question was not answered: The server returned a "
         "server error (500).\n  Effort              not tried  This was not tested.\n  Caching             no         "
         "None of the 1,300 prompt tokens came from the cache.\n  Context window      not tried  This was not "
-        "tested.\n\nUsage of this check: 26 calls, 31,000 tokens, $0.0700."
+        "tested.\n\nThis check used: 26 calls, 31,000 tokens, $0.0700."
     )
 
 

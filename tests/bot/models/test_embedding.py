@@ -26,7 +26,7 @@ def test_what_cannot_embed_is_refused_with_the_setting_and_the_remedy(named: str
 
 @pytest.mark.parametrize("named", ["anthropic:m", "Gemini:m", "rehearsal"])
 def test_a_service_without_embeddings_is_refused_as_such_and_asks_for_no_key(named: str) -> None:
-    with pytest.raises(SettingsError, match="be a model of a service that supports OpenAI's /embeddings"):
+    with pytest.raises(SettingsError, match="a model of a service that supports OpenAI's /embeddings"):
         open_embedder(named, ModelSettings())
 
 

@@ -106,7 +106,7 @@ class ServerError(Exception):
         ("28000", "did not accept the username or password"),
         ("3D000", "does not exist"),
         ("42501", "does not allow the database user to do that"),
-        ("53100", "The disk of the database is full. Free up some space there."),
+        ("53100", "the database has no disk space left. Free up some space on its server."),
         ("53200", "is out of memory"),
         ("53300", "has no free connection"),
         ("55000", "is not ready for this operation. Try again."),
