@@ -422,6 +422,7 @@ SQLITE_LOCKED = "Another process is using {path}. Stop it, or choose another dat
 SQLITE_NOT_OPENED = "The database {path} could not be opened ({reason}). Check its folder."
 BACKUP_EXISTS = "{file} already exists. Choose another name, or add --replace."
 BACKUP_MISSING = "The file {file} does not exist. Correct the name."
+BACKUP_UNREADABLE = "{file} could not be read ({reason}). Check its name and its permissions."
 NO_BACKUP = "{file} is not a backup, or it is damaged. Choose another one."
 BACKUP_IN_NO_FILE = "{file} is not a file. Give the backup a file name, such as cogency-backup.db."
 BACKUP_UNWRITABLE = "{file} could not be written ({reason}). Check the folder."

@@ -18,6 +18,7 @@ import errno
 import hashlib
 import os
 import sqlite3
+import stat
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -133,14 +134,16 @@ async def backup(
 def look_into(file: Path) -> Holding:
     """The contents of a backup. Raises StoreError for a file that is no backup, or that is of a newer version."""
     try:
-        is_file = file.is_file()
-    except OSError:  # such as a name that is too long
-        is_file = False
-    if not is_file:
-        raise StoreMisnamed(texts.BACKUP_MISSING.format(file=file))
-    with suppress(OSError), file.open("rb") as opened:  # an unreadable file raises when it is connected to
-        if opened.read(len(_SQLITE)) != _SQLITE:
+        if not stat.S_ISREG(file.stat().st_mode):  # a pipe would block, and a folder cannot be read
             raise StoreMisnamed(texts.NO_BACKUP.format(file=file))
+        with file.open("rb") as opened:
+            beginning = opened.read(len(_SQLITE))
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreMisnamed(texts.BACKUP_MISSING.format(file=file)) from None
+    except OSError as error:
+        raise StoreMisnamed(texts.BACKUP_UNREADABLE.format(file=file, reason=error.strerror)) from None
+    if beginning != _SQLITE:
+        raise StoreMisnamed(texts.NO_BACKUP.format(file=file))
     with _connect(file) as connection:
         if version(connection) is None:
             raise StoreMisnamed(texts.NO_BACKUP.format(file=file))

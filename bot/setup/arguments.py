@@ -463,7 +463,7 @@ def _add_backups(commands: _Commands) -> None:
         help="the forgetting log (default: COGENCY_FORGETTING_LOG)",
     )
     for command in (backup, restore):
-        command.add_argument("file", type=Path, metavar="FILE", help="the backup file")
+        command.add_argument("file", type=_backup_file, metavar="FILE", help="the backup file")
     copy.add_argument(
         "--from",
         dest="source",
@@ -713,6 +713,12 @@ def _members(kind: type[E]) -> Callable[[str], frozenset[E]]:
         return frozenset(map(kind, names))
 
     return read
+
+
+def _backup_file(text: str) -> Path:
+    if "://" in text:  # else a file would have the database's password in its name
+        raise argparse.ArgumentTypeError("must be a file. To copy all data to another database, use `cogency copy`")
+    return Path(text)
 
 
 def _application_id(text: str) -> str:

@@ -389,6 +389,9 @@ def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path
         Exit.ARGUMENTS,
         "cogency: The file mnoday does not exist. Correct the name.\n",
     )
+    database = cogency(tmp_path, "backup", "postgresql://ann:geheim@db.example.org/bot")
+    assert (database.returncode, "must be a file" in database.stderr) == (Exit.ARGUMENTS, True)
+    assert "geheim" not in database.stderr
     copied = cogency(tmp_path, "copy", "--to", f"sqlite:///{tmp_path / 'moved.db'}")
     assert "The copy matches the source" in copied.stdout
     assert cogency(tmp_path, "forget-again").returncode == Exit.ARGUMENTS

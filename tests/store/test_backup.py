@@ -245,8 +245,15 @@ async def test_where_no_backup_can_be_written_is_one_sentence_and_stays_as_it_is
             await restore(file, f"sqlite:///{target}", LATER)
         with pytest.raises(StoreError, match="could not be written"):
             await copy(url, f"sqlite:///{target}", LATER)
-    with pytest.raises(StoreMisnamed, match="does not exist"):
-        await restore(tmp_path / ("x" * 300), url, LATER)
+    for unreadable, problem in (
+        (tmp_path / "none" / "backup", "does not exist"),
+        (plain / "backup", "does not exist"),
+        (tmp_path / ("x" * 300), "could not be read"),
+        (tmp_path, "is not a backup"),
+        (pipe, "is not a backup"),
+    ):
+        with pytest.raises(StoreMisnamed, match=problem):
+            await restore(unreadable, url, LATER)
     assert pipe.is_fifo()
     assert plain.read_text() == "no folder"
     await checked(url, last)
