@@ -65,3 +65,14 @@ def debian_program(package: str, program: str) -> tuple[Path, str]:
             done.touch()
     folders = {str(path.parent) for path in (fetched / "files").rglob("*.so*")}
     return fetched / "files" / program, os.pathsep.join(sorted(folders))
+
+
+def with_data(program: Path) -> tuple[str, ...]:
+    """Return the command of a program that reads data of its package in /usr/share, such as templates. Those of a
+    fetched package are there for this process alone, in a mount namespace of its own, which needs no permissions.
+    """
+    if not program.is_relative_to(sys.prefix):
+        return (str(program),)
+    bound = 'mount --bind "$0" /usr/share && exec "$@"'
+    data = program.parents[1] / "share"
+    return "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", bound, str(data), str(program)

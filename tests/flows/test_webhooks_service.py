@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 from asyncio.subprocess import DEVNULL
@@ -15,7 +16,7 @@ import httpx
 from agent.machine import CLOCK
 from benchmarks.house_code import ROOT
 from bot.webhooks.presets import samples
-from tests.fakes.debian_programs import debian_program
+from tests.fakes.debian_programs import debian_program, with_data
 from tests.fakes.model_server import DONE, ModelServer, head, text
 from tests.fakes.sign_in_world import free_port
 from tests.fakes.slack import FakeSlack
@@ -89,12 +90,12 @@ async def alertmanager(folder: Path, bot: str) -> AsyncGenerator[str]:
     (folder / "alertmanager.yml").write_text(configuration(bot))
     at = f"127.0.0.1:{free_port()}"
     process = await asyncio.create_subprocess_exec(
-        program,
+        *with_data(program),
         f"--config.file={folder / 'alertmanager.yml'}",
         f"--storage.path={folder / 'alerts'}",
         f"--web.listen-address={at}",
         "--cluster.listen-address=",
-        env={"LD_LIBRARY_PATH": libraries},
+        env={"PATH": os.defpath, "LD_LIBRARY_PATH": libraries},
         stdout=DEVNULL,
         stderr=DEVNULL,
     )

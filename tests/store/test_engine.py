@@ -215,7 +215,7 @@ async def test_a_folder_without_the_right_to_write_is_one_sentence(tmp_path: Pat
     locked.mkdir(0o500)
     if os.geteuid() == 0:
         locked = Path("/proc")  # root may write everywhere else
-    with pytest.raises(StoreError, match="Check its folder"):
+    with pytest.raises(StoreError, match="can create files in its folder"):
         await open_store(f"sqlite:///{locked}/store.db")
 
 
