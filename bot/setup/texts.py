@@ -258,7 +258,7 @@ RUN_ENDS = "Press Ctrl-C or send SIGTERM to stop it."
 PYTHON_RUNS = "the bot can run Python code; the sandbox started in {seconds:.1f} s"
 SANDBOX_REMEDY = (
     "Install the 'python' extra again. The sandbox needs Linux (x86-64 or arm64), macOS (arm64), or Windows (x86-64), "
-    "and 1.7 GB of free memory when it first starts. The log has the details."
+    "and 1.7 GB of free memory when it first starts. `cogency run` logs the details."
 )
 WEB_READ = "the bot can read web pages when someone asks"
 SEARCH_WORKS = "{name} returned {results} in {seconds:.1f} s"

@@ -289,7 +289,14 @@ def benchmarks_page(found: Mapping[str, Mapping[str, Any]], made: str) -> str:
         if times and run["load"] > MAX_LOAD:
             not_shown.append(f"| {one.title} | `python -m benchmarks.{name}` |")
         elif times:
-            lines += ["", f"## {one.title}", "", f"{one.says} More: `python -m benchmarks.{name}`.", "", _HEAD]
+            lines += [
+                "",
+                f"## {one.title}",
+                "",
+                f"{one.says} For more measurements, run `python -m benchmarks.{name}`.",
+                "",
+                _HEAD,
+            ]
             lines += [*(_row(figure, run) for figure in times), "", f"*{_circumstances(run)}.*"]
     if not_shown:
         lines += ["", _NOT_SHOWN, *not_shown]

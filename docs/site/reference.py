@@ -408,8 +408,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "open_question": Stored("a question from a tool to the asker, and the answer", "as long as the call waits"),
         "action_record": Stored(
-            "for each call of the model in an answer: up to 4,000 characters of its thoughts, its tool calls, and the first "
-            f"{RESULT_CHARS:,} characters of each result",
+            "for each model call in an answer: up to 4,000 characters of the model's thoughts, its tool calls, and the "
+            f"first {RESULT_CHARS:,} characters of each result",
             _WITH_TURN,
         ),
         "task_workspaces": Stored("the model's notes on a question", "until the answer ends"),
