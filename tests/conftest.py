@@ -1,7 +1,6 @@
 import gc
 import os
 import shutil
-import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -51,13 +50,12 @@ MIN_FREE = 2 << 30  # Bytes, far above the size of all folders of tests, and of 
 
 def pytest_configure() -> None:
     """Keep the folders of tests in memory if there is room. Some tests spend half of their time waiting for a disk, for
-    nothing: they kill processes, but simulate no power cut. PostgreSQL's folders are temporary ones, too: half of what
-    it computes in tests would be the work of a file system on a disk.
+    nothing: they kill processes, but simulate no power cut. PostgreSQL's servers have theirs there, too
+    (`tests.fakes.postgresql`): half of what they compute in tests would be the work of a file system on a disk.
     """
     usable = IN_MEMORY.is_dir() and not os.statvfs(IN_MEMORY).f_flag & os.ST_NOEXEC
     if usable and shutil.disk_usage(IN_MEMORY).free > MIN_FREE:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))  # noqa: TID251 -- pytest offers no other way
-        tempfile.tempdir = str(IN_MEMORY)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -333,7 +333,9 @@ def archived_postgres() -> Generator[ArchivedServer]:
 
 @contextmanager
 def _folder_of_nobody() -> Generator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a short path: a socket's name has at most 107 characters
+    # In tests in memory, as pytest's folders are. A short path: a socket's name has at most 107 characters.
+    root = os.environ.get("PYTEST_DEBUG_TEMPROOT")  # noqa: TID251 -- where `tests/conftest.py` puts pytest's folders
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir=root))
     try:
         if _is_root():
             nobody = pwd.getpwnam("nobody")

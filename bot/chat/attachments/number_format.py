@@ -36,11 +36,11 @@ _MOST: Final = (
 )  # From here on Excel has no digits of its own: the number is shown as it is stored
 
 _TOKEN: Final = re.compile(
-    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_.|\*.|\[(?P<bracket>[^\]]*)\]|(?P<exponent>E[+-]0+)|(?P<general>General)|'
+    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_.|\*.|\[(?P<bracket>[^\]]*)\]?|(?P<exponent>E[+-]0+)|(?P<general>General)|'
     r"(?P<sign>.)",
     re.IGNORECASE | re.DOTALL,
 )
-_SECTION: Final = re.compile(r'((?:"[^"]*"?|\\.|_.|\*.|\[[^\]]*\]|[^;])*)(?:;|\Z)', re.DOTALL)
+_SECTION: Final = re.compile(r'((?:"[^"]*"?|\\.|_.|\*.|\[[^\]]*\]?|[^;])*)(?:;|\Z)', re.DOTALL)
 _CONDITION: Final = re.compile(r"(<=|>=|<>|<|>|=)\s*(-?\d{1,15}(?:\.\d{1,15})?)")
 _PLACES: Final = frozenset("0#?")
 
@@ -62,6 +62,7 @@ class _Section:
     whole: list[_Piece] = field(default_factory=list[_Piece])
     fraction: list[_Piece] = field(default_factory=list[_Piece])
     condition: tuple[str, Decimal] | None = None
+    has_places: bool = False
     has_point: bool = False
     is_grouped: bool = False
     has_exponent: bool = False
@@ -72,10 +73,6 @@ class _Section:
     @property
     def pieces(self) -> list[_Piece]:
         return [*self.whole, *self.fraction]
-
-    @property
-    def has_places(self) -> bool:
-        return any(piece.is_place for piece in self.pieces)
 
 
 def general_number(value: str) -> str:
@@ -151,6 +148,7 @@ def _parsed(code: str) -> _Section:
             # A comma between places groups the digits; behind the last place it divides by a thousand.
             section.is_grouped = section.is_grouped or commas > 0
             commas = 0
+            section.has_places = True
             pieces.append(_Piece(sign, is_place=True))
         elif sign == "," and section.has_places:
             commas += 1

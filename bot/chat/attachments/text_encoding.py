@@ -171,7 +171,7 @@ def charset_of(media_type: str) -> str:
 _IN_TEXT: Final = (
     _XML_ENCODING,
     re.compile(r"""@charset\s+["']([\w.:-]+)["']\s*;""", re.IGNORECASE),
-    re.compile(r"(?:[^\n]{0,200}\n)?[ \t\f]*(?:#|//|--|%|;)[^\n]{0,200}?coding[:=][ \t]*([\w.:-]+)"),
+    re.compile(r"(?:[^\n]{0,200}\n)?[ \t\f]{0,200}(?:#|//|--|%|;)[^\n]{0,200}?coding[:=][ \t]{0,20}([\w.:-]+)"),
 )
 
 
