@@ -75,7 +75,7 @@ QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
     "backup restore": ("how-do-i#back-up-and-restore-the-database", "backup"),
     "litellm": ("how-do-i#use-litellm-openrouter-vllm-or-another-openai-compatible-server", "models"),
     "openrouter": ("how-do-i#use-litellm-openrouter-vllm-or-another-openai-compatible-server", "models"),
-    "azure openai": ("how-do-i#use-azure-openai-amazon-bedrock-or-vertex-ai", "models"),
+    "azure openai": ("how-do-i#use-azure-openai-amazon-bedrock-or-vertex-ai", "azure", "models"),
     "ollama": ("how-do-i#run-a-local-model-with-ollama-offline-self-hosted-llm", "ollama"),
     "local llm": ("how-do-i#run-a-local-model-with-ollama-offline-self-hosted-llm", "ollama"),
     "switch model": ("how-do-i#switch-the-model", "models"),
