@@ -9,10 +9,11 @@ Rules.
 - Dates and durations are not shown here.
 """
 
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
@@ -31,9 +32,10 @@ BUILT_IN: Final = {
 }
 MAX_CODE_CHARS: Final = 255  # Excel's own limit
 _DIGITS: Final = 15  # Excel's own precision
-_MOST: Final = (
-    Decimal(10) ** _DIGITS
-)  # From here on Excel has no digits of its own: the number is shown as it is stored
+# From here on Excel has no digits of its own: the number is shown as it is stored.
+_MOST: Final = Decimal(10) ** _DIGITS
+# No number is rounded but to the places of its format: these have at most MAX_CODE_CHARS, and each may be a "%".
+_EXACT: Final = Context(prec=_DIGITS + 3 * MAX_CODE_CHARS)
 
 _TOKEN: Final = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_.|\*.|\[(?P<bracket>[^\]]*)\]?|(?P<exponent>E[+-]0+)|(?P<general>General)|'
@@ -42,6 +44,14 @@ _TOKEN: Final = re.compile(
 )
 _SECTION: Final = re.compile(r'((?:"[^"]*"?|\\.|_.|\*.|\[[^\]]*\]?|[^;])*)(?:;|\Z)', re.DOTALL)
 _CONDITION: Final = re.compile(r"(<=|>=|<>|<|>|=)\s*(-?\d{1,15}(?:\.\d{1,15})?)")
+_COMPARISONS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
 _PLACES: Final = frozenset("0#?")
 
 
@@ -86,7 +96,7 @@ def general_number(value: str) -> str:
 def shown_number(number: Decimal, code: str) -> str:
     """Return the number as a cell with the format `code` shows it; "" if that is not known, or nothing."""
     sections = _sections(code[:MAX_CODE_CHARS])
-    if not sections or abs(number) >= _MOST:
+    if not (sections and number.is_finite() and abs(number) < _MOST):
         return ""
     section, is_signed = _chosen(sections, number)
     if section is None or not section.is_known:
@@ -99,30 +109,15 @@ def shown_number(number: Decimal, code: str) -> str:
 def _chosen(sections: Sequence[_Section], number: Decimal) -> tuple[_Section | None, bool]:
     """Return the section for a number, and whether a negative one keeps its sign in it."""
     if any(section.condition for section in sections):
-        fitting = (one for one in sections if one.condition is None or _holds(one.condition, number))
+        fitting = (
+            one for one in sections if one.condition is None or _COMPARISONS[one.condition[0]](number, one.condition[1])
+        )
         section = next(fitting, None)
-        operator, bound = (section and section.condition) or ("", Decimal())
-        return section, not (operator in {"<", "<="} and bound <= 0)
+        sign, bound = (section and section.condition) or ("", Decimal())
+        return section, not (sign in {"<", "<="} and bound <= 0)
     if number < 0 and len(sections) > 1:
         return sections[1], False
     return sections[2 if number == 0 and len(sections) > 2 else 0], True
-
-
-def _holds(condition: tuple[str, Decimal], number: Decimal) -> bool:
-    operator, bound = condition
-    match operator:
-        case "<":
-            return number < bound
-        case "<=":
-            return number <= bound
-        case ">":
-            return number > bound
-        case ">=":
-            return number >= bound
-        case "=":
-            return number == bound
-        case _:
-            return number != bound
 
 
 @lru_cache(maxsize=512)
@@ -144,7 +139,7 @@ def _parsed(code: str) -> _Section:
             section.is_known = False
         elif token["exponent"]:
             section.has_exponent = True
-        elif sign in _PLACES and sign:
+        elif sign in _PLACES:
             # A comma between places groups the digits; behind the last place it divides by a thousand.
             section.is_grouped = section.is_grouped or commas > 0
             commas = 0
@@ -171,7 +166,7 @@ def _shown(section: _Section, number: Decimal) -> str:
         return f"{float(number):.{decimals}E}" if sum(piece.is_place for piece in section.whole) == 1 else ""
     if not section.has_places:
         return "".join(piece.text for piece in section.pieces)
-    scaled = number.scaleb(section.scale).quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_UP)
+    scaled = number.scaleb(section.scale, _EXACT).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP, _EXACT)
     whole, _, fraction = f"{scaled:f}".partition(".")
     before, after = _whole(section, whole.lstrip("0")), _fraction(section, fraction)
     return f"{before}.{after}" if after[:1].isdecimal() else before + after
