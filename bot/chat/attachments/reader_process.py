@@ -319,7 +319,11 @@ def _prepare_word(parts: dict[str, bytes]) -> None:
             parts[name] = parts[name].replace(unknown, known)
     if not any(b":oMath" in parts[name] for name in names):
         _replace_unused("docx")
-        vars(library("markitdown.converter_utils.docx.pre_process"))["_pre_process_math"] = lambda content: content  # pyright: ignore[reportUnknownLambdaType]
+        vars(library("markitdown.converter_utils.docx.pre_process"))["_pre_process_math"] = _unchanged
+
+
+def _unchanged(part: bytes) -> bytes:
+    return part
 
 
 def _with_empty_cells(row: re.Match[bytes]) -> bytes:
