@@ -117,7 +117,7 @@ class AccessSettings:
         section=Section.ACCESS,
         description=(
             "How many questions can wait for an answer, across all processes. The bot refuses further questions, and "
-            "tells the person. With 0, there is no limit."
+            "says so. With 0, there is no limit."
         ),
     )
     """If sixteen are answered in parallel, each in half a minute, the last of a thousand waits for half an hour."""

@@ -18,7 +18,7 @@ class AttachmentSettings:
         section=Section.BOUNDS,
         description=(
             "Maximum number of tokens to send to the model from the texts of all files in a message. The bot cuts off "
-            "longer text and tells the model. Images and voice messages do not count."
+            "longer text, with a note for the model. Images and voice messages do not count."
         ),
         after="COGENCY_PROFILE_TOKENS",
     )

@@ -60,8 +60,8 @@ _OWN_MARKS: Final = re.compile(
 
 
 def sentence_of(error: str) -> str:
-    """The sentence of an error on one line, as Markdown. It is ours, but may quote others: what is marked as in our own
-    sentences looks so, and all else is literal. Marks around plain words do no harm, whoever wrote them.
+    """The sentence of an error on one line, as Markdown. It is ours, but may quote others, so only what looks like a
+    mark of our own sentences is formatted, and the rest is literal. Around plain words, such a mark is harmless.
     """
     line, at, parts = " ".join(error.split()), 0, list[str]()
     for found in _OWN_MARKS.finditer(line):
