@@ -56,6 +56,9 @@ class ShownReply(StrEnum):
     """A person's own page about what is remembered; `ShownPage.page` is the person. It is rendered again."""
     KEPT = "kept"
     """A line of a page about a remembered fact that is gone: the line says so, and its button is removed."""
+    UNANSWERED = "unanswered"
+    """What shows that a question will be answered, which it no longer will; `ShownPage.page` is the question's
+    `Incoming.reply_to`. It is removed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,12 @@ def progress_calls(progress: str) -> tuple[ModelCall, ...]:
         return ()
 
 
+def read_address(payload: str) -> str:
+    """The `reply_to` of a question; "" if it has none, or has ended."""
+    address = _field(read_json(payload), "reply_to")
+    return address if isinstance(address, str) else ""
+
+
 def is_text_only(payload: str) -> bool:
     """Whether a question came without quoted messages, images and files."""
     values = read_json(payload)

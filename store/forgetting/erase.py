@@ -37,7 +37,15 @@ from store.forgetting.selection import ForgottenMessage, batches, in_batches, ro
 from store.handoff_tables import handoff
 from store.installations import erase_installations
 from store.job_queue import job
-from store.json_columns import NamedInProgress, json_text, read_pages, strings_in, without_quoted, write_ids
+from store.json_columns import (
+    NamedInProgress,
+    json_text,
+    read_address,
+    read_pages,
+    strings_in,
+    without_quoted,
+    write_ids,
+)
 from store.memory import fact_store, participants
 from store.memory_tables import fact, profile, profile_entry
 from store.message_tables import conversation, message, participant, person
@@ -59,8 +67,8 @@ from store.turns.consents import consent
 from store.turns.open_questions import open_question
 from store.working_sets import working_item
 
-# What platforms show of erased messages: pages that should be deleted there as well, and threads that have their
-# titles.
+# What platforms show of erased messages: pages that should be deleted there as well, threads that have their titles,
+# and questions whose answers had begun.
 #
 # Rule: these jobs have no person, so that they survive if the person then has everything forgotten. A finished job
 # leaves no row.
@@ -108,6 +116,19 @@ def delete_pages(connection: Connection, doomed: ErasureSet, now: datetime, *, w
     return ShownPages(deleted=len(pages), ephemeral=ephemeral)
 
 
+def delete_open(connection: Connection, doomed: ErasureSet, now: datetime) -> None:
+    """Queue the removal of what is shown of erased turns that wait or run: they end without their worker, so nothing
+    else removes it.
+    """
+    columns = select(turn.c.source, turn.c.channel, turn.c.reply_ref, turn.c.payload)
+    for where in in_batches(turn.c.id, doomed.turns):
+        for row in connection.execute(columns.where(where, turn.c.state.in_((WAITING, RUNNING)))).all():
+            pages = _pages([(row.source, row.channel, row.reply_ref)], ShownReply.PAGE)
+            if address := read_address(row.payload):
+                pages.append(ShownPage(row.source, row.channel, address, ShownReply.UNANSWERED))
+            _queue(connection, pages, now)
+
+
 def queue_kept_lines(connection: Connection, facts: Collection[int], now: datetime) -> None:
     """Queue edits of the replies that report these facts as remembered, to say that they no longer are."""
     columns = select(turn.c.source, turn.c.channel, turn.c.pages)
@@ -116,7 +137,7 @@ def queue_kept_lines(connection: Connection, facts: Collection[int], now: dateti
     _queue(connection, _pages(rows_in(connection, replies.distinct(), fact.c.id, facts), ShownReply.KEPT), now)
 
 
-def _pages(shown: Iterable[Row[str, str, str]], what: ShownReply) -> list[ShownPage]:
+def _pages(shown: Iterable[Row[str, str, str] | tuple[str, str, str]], what: ShownReply) -> list[ShownPage]:
     return [
         ShownPage(source, channel, page, what)
         for source, channel, stored in shown
@@ -329,6 +350,8 @@ def erase_by_plan(
     texts += passages.texts_of(connection, known)
     stretches = file_stretches(connection, doomed.files)
     pages = delete_pages(connection, doomed, now, wanted=wishes.replies)
+    if not isinstance(plan, plans.Gone):
+        delete_open(connection, doomed, now)
     audiences = dict.fromkeys(doomed.turns, "") | {item.turn: item.audience for item in doomed.messages.values()}
     places = outbox.places_of_erased(connection, audiences)
     outbox.drop_turns(connection, audiences)

@@ -1,11 +1,14 @@
 """The contract of the port Forgetting: what falls, what stays, and that it does not come back."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting_plans import Everything
+from agent.memory.forgetting_plans import AboutTopic, Everything
+from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from agent.state import SituationSummary
 from agent.turn_records import Claiming, Closing
 from store.engine import Store
@@ -130,3 +133,21 @@ async def test_after_a_complete_forgetting_no_sweep_is_owed(store: Store, forget
     await answered(store, said("hello"), "hi")
     await forget(store, "ann")
     assert await store.forgetting.sweep()
+
+
+async def test_what_is_shown_of_questions_whose_answers_have_not_ended_is_removed(store: Store) -> None:
+    await store.ledger.accept(replace(said("my canoe is vermilion"), reply_to="where the first is answered"))
+    await store.ledger.accept(replace(said("my canoe is ochre"), reply_to="where the second is answered"))
+    await store.ledger.accept(replace(said("my kayak is red", conversation="b"), reply_to="elsewhere"))
+    await store.ledger.save(await claimed(store), reply_ref='["page"]')
+    await store.forgetting.forget(AboutTopic("ann", "canoe"), START)
+    shown = set[tuple[str, ShownReply]]()
+    while (job := await store.jobs.claim(frozenset({DELETE_REPLY}), "worker", START, LEASE)) is not None:
+        page = ShownPage.decode(job.payload)
+        shown.add((page.page, page.what))
+        await store.jobs.finish(job)
+    assert shown == {
+        ("page", ShownReply.PAGE),
+        ("where the first is answered", ShownReply.UNANSWERED),
+        ("where the second is answered", ShownReply.UNANSWERED),
+    }

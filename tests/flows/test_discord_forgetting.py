@@ -1,15 +1,16 @@
 """Forgetting as only Discord has it; what is the same on each platform is in `test_forgetting`."""
 
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from agent.providers.scripted import Until
+from agent.providers.scripted import ScriptedProvider, Until
 from tests.fakes.discord_world import BO, DM_OF, GENERAL, GUILD, Payload
 from tests.flows import talks
-from tests.flows.forgetting_bot import holds
+from tests.flows.forgetting_bot import forgetting_host, holds
 from tests.flows.test_forgetting import AYE, Talk, talking
 from tests.flows.worlds import DiscordWorld, Page, Who, on_discord
 
@@ -131,3 +132,35 @@ async def test_a_command_whose_answer_is_forgotten_before_its_first_word_says_no
         await talk.world.until(lambda: any("Forget" in page.buttons for page in talk.world.private()))
         await talk.world.press(next(page for page in talk.world.private() if "Forget" in page.buttons), "Forget")
         await talk.world.until(lambda: asked.original not in messages)
+
+
+# Commands that still wait for their answer
+
+
+@asynccontextmanager
+async def busy(folder: Path) -> AsyncGenerator[Talk[DiscordWorld]]:
+    """A bot that is still busy with whatever it was asked first."""
+    model = ScriptedProvider(lambda _: [Until(talks.hang)])
+    async with (
+        on_discord() as world,
+        forgetting_host(folder, model, world.clock) as host,
+        world.serving(host),
+    ):
+        yield Talk(folder, world, host, model)
+
+
+@pytest.mark.parametrize("words", ["everything", "today", "about canoe"])
+@pytest.mark.parametrize("private", [True, False])
+async def test_commands_that_wait_behind_another_and_are_forgotten_say_no_longer_that_the_bot_is_thinking(
+    tmp_path: Path, words: str, *, private: bool
+) -> None:
+    async with busy(tmp_path) as talk:
+        fake, messages = talk.world.fake, talk.world.fake.world.messages
+        asked = [
+            await fake.command(BO, "ask", question=f"my canoe is {colour}", private=private)
+            for colour in ("vermilion", "ochre", "turquoise")
+        ]
+        await talk.world.until(lambda: talk.model.requests and all(each.original in messages for each in asked))
+        await talk.world.until(lambda: holds(tmp_path, "turquoise"))
+        await talk.press(await talk.forget(words), "Forget")
+        await talk.world.until(lambda: not any(each.original in messages for each in asked))

@@ -12,11 +12,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from agent.providers.scripted import ScriptedProvider
+from agent.providers.scripted import ScriptedProvider, Until
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.retention import SWEEP_AFTER
 from tests.fakes.hosts import ServedHost
 from tests.flows.forgetting_bot import HeldForgetting, forgetting_host, found_by, held_host, holds, looks_up
+from tests.flows.talks import hang
 from tests.flows.worlds import WORLDS, AnyWorld, OpenWorld, Page, W, Who
 from tests.patience import LOOK_S, PATIENCE_S
 
@@ -335,3 +336,17 @@ async def test_the_title_goes_with_a_question_that_is_deleted_there(open_world: 
         title = talk.world.titled(asked)
         await talk.world.delete(asked)
         await talk.world.until(lambda: title() == "Forgotten")
+
+
+# Answers that still grow
+
+
+async def test_the_beginning_of_an_answer_goes_with_its_question(open_world: AnyWorld, tmp_path: Path) -> None:
+    async with open_world() as world:
+        model = ScriptedProvider([["Your canoe is ", Until(hang)]])
+        async with forgetting_host(tmp_path, model, world.clock) as host, world.serving(host):
+            talk = Talk(tmp_path, world, host, model)
+            await world.ask("which colour is my canoe?")
+            await world.until(lambda: any("Your canoe" in page.text for page in talk.said()))
+            await talk.press(await talk.forget("about canoe"), "Forget")
+            await world.until(lambda: not talk.said())

@@ -65,6 +65,12 @@ class Address:
         """Return whether the interaction can still be answered in place."""
         return bool(self.token) and now < datetime.fromisoformat(self.token_until)
 
+    def is_deferred(self, now: datetime) -> bool:
+        """Return whether Discord says in the interaction's own response, until it has a text, that the bot is thinking,
+        and whether that can still be deleted.
+        """
+        return bool(self.interaction) and not self.follows and self.token_lives(now)
+
 
 def token_until(received: datetime) -> str:
     """Return when the token of an interaction received at this time expires, as `Address` stores it."""

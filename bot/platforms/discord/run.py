@@ -40,7 +40,8 @@ from bot.platforms.discord.http_client import ReconnectPause
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.panels import waiting_panels
 from bot.platforms.discord.places import SOURCE, DiscordMembership
-from bot.platforms.discord.reply_to import place_of_page
+from bot.platforms.discord.reply_to import decode_address, place_of_page
+from bot.platforms.discord.rest import Token
 from bot.platforms.discord.scheduled_events import event_of
 from bot.platforms.discord.surface import DiscordSurface
 from bot.platforms.discord.surroundings import Surroundings
@@ -151,6 +152,10 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
             text, components = await rest.read(channel, message)
             if (undone := platforms_texts.undone(text)) != text:
                 await rest.edit(channel, message, undone, buttons.without_undo(components))
+        case ShownReply.UNANSWERED:
+            if (address := decode_address(shown.page)).is_deferred(connection.clock.now()):
+                await connection.until_acknowledged(address.interaction)
+                await rest.delete_response(Token(address.application, address.token))
         case _:
             assert_never(shown.what)
 
