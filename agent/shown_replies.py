@@ -59,6 +59,8 @@ class ShownReply(StrEnum):
     UNANSWERED = "unanswered"
     """What shows that a question will be answered, which it no longer will; `ShownPage.page` is the question's
     `Incoming.reply_to`. It is removed."""
+    JOINED = "joined"
+    """The same of a question that the reply to an earlier one answers: it says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from bot.chat.texts.replies import LAPSES, LEARNED_EARLIER, REMEMBERED, SCHEDULE
 NEW_CONVERSATION = "Your next message starts a new conversation. I still remember what you told me before."
 # Discord's clients keep what they know of commands for a while.
 COMMAND_CHANGED = "This command was updated. Please try it again in a minute."
+ANSWERED_TOGETHER = "I answered this together with your earlier question."
 YOU_TYPED = "To open the form again, press the button. It still contains what you wrote:"
 SETTINGS_SUMMARY = "Choose your time zone, how I answer you, and, if you manage this place, where I answer"
 ZONE_SUMMARY = "A city in your time zone, such as Europe/Berlin"

@@ -13,11 +13,12 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, update
 
 from agent.memory.audience import label
+from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Closing, Waiting
-from store import row_mapping
-from store.json_columns import NamedInProgress, is_text_only
+from store import job_queue, row_mapping
+from store.json_columns import NamedInProgress, is_text_only, read_address
 from store.message_tables import message
 from store.turn_tables import DONE, RUNNING, WAITING, turn
 from store.turns.write_memory import RecentMessage
@@ -67,15 +68,20 @@ _POSTED: Final = (turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message
 
 def end_joined(connection: Connection, ended: int, closing: Closing, now: datetime) -> list[RecentMessage]:
     """End the turns of the messages that joined the turn `ended`, and move these messages before its reply. Return
-    those whose turns have ended.
+    those whose turns have ended. Where a platform shows that they will be answered, it says that they are.
     """
     answered = list[RecentMessage]()
     for joined in closing.joined:
+        payload = connection.execute(select(turn.c.payload).where(turn.c.id == joined.turn)).scalar()
         unchanged = and_(message.c.id == joined.message, message.c.turn == joined.turn, message.c.text == joined.text)
         still_waiting = and_(turn.c.id == joined.turn, turn.c.state == WAITING, exists().where(unchanged))
         end = update(turn).where(still_waiting).values(**row_mapping.ended_columns(now, closing.outcome))
         if (row := connection.execute(end.returning(*_POSTED)).one_or_none()) is not None:
             connection.execute(update(message).where(message.c.id == joined.message).values(turn=ended))
+            if address := read_address(payload or ""):
+                shown = ShownPage(row.source, row.channel, address, ShownReply.JOINED)
+                values = {"payload": shown.encode(), "run_at": now, "person": "", "conversation": ""}
+                job_queue.schedule(connection, DELETE_REPLY, shown.key, values)
             posted = row.source, row.event_id, row.channel, row.message_id, row.conversation
             answered.append(RecentMessage(*posted, now, joined.turn, answered=True))
     return answered

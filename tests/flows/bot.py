@@ -93,9 +93,17 @@ async def live_host(
 
 @asynccontextmanager
 async def serving_host(
-    store: Store, model: Provider, clock: Clock, footer: FooterStyle = FooterStyle.OFF, owner: str = "flow"
+    store: Store,
+    model: Provider,
+    clock: Clock,
+    footer: FooterStyle = FooterStyle.OFF,
+    owner: str = "flow",
+    *,
+    joins: bool = False,
 ) -> AsyncGenerator[ServedHost, None]:
-    """The same on a store that is open. `owner`: another name for each process on the same database."""
+    """The same on a store that is open. `owner`: another name for each process on the same database. `joins`: see
+    `TurnRunner`.
+    """
     connections = connections_of(store, clock)
     kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock)
     withheld = WithheldNotice(store.memories, connections.readers, clock)
@@ -106,7 +114,7 @@ async def serving_host(
         Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules)), notes=[scheduled]),
     ]
     runner = flow_runner(store, model, clock, connections)
-    runner = replace(runner, readers=connections.readers, features=TurnFeatures(features))
+    runner = replace(runner, readers=connections.readers, features=TurnFeatures(features), joins=joins)
     host = host_on(store, turns_on(store, runner, connections.surface_for, owner), connections, clock)
     async with host.turns.serving():
         yield host

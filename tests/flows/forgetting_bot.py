@@ -45,9 +45,11 @@ def found_by(model: ScriptedProvider, since: int) -> str:
 
 
 @asynccontextmanager
-async def forgetting_host(folder: Path, model: ScriptedProvider, clock: FastClock) -> AsyncGenerator[ServedHost, None]:
-    """What `bot.app` gives to platforms, with the jobs that erase and that delete replies."""
-    async with opened(await database_in(folder)) as store, serving_host(store, model, clock) as host:
+async def forgetting_host(
+    folder: Path, model: ScriptedProvider, clock: FastClock, *, joins: bool = False
+) -> AsyncGenerator[ServedHost, None]:
+    """What `bot.app` gives to platforms, with the jobs that erase and that delete replies. `joins`: of `TurnRunner`."""
+    async with opened(await database_in(folder)) as store, serving_host(store, model, clock, joins=joins) as host:
         erasing = Retention(store.forgetting, store.jobs, clock, {}).handlers
         deleting = {DELETE_REPLY: ReplyDeletion(clock, host.platforms.deletions).delete}
         async with (

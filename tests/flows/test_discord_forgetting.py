@@ -1,5 +1,6 @@
 """Forgetting as only Discord has it; what is the same on each platform is in `test_forgetting`."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.providers.scripted import ScriptedProvider, Until
+from bot.platforms import texts as platforms_texts
 from tests.fakes.discord_world import BO, DM_OF, GENERAL, GUILD, Payload
 from tests.flows import talks
 from tests.flows.forgetting_bot import forgetting_host, holds
@@ -164,3 +166,29 @@ async def test_commands_that_wait_behind_another_and_are_forgotten_say_no_longer
         await talk.world.until(lambda: holds(tmp_path, "turquoise"))
         await talk.press(await talk.forget(words), "Forget")
         await talk.world.until(lambda: not any(each.original in messages for each in asked))
+
+
+async def test_a_command_that_joins_the_answer_to_another_says_no_longer_that_the_bot_is_thinking(
+    tmp_path: Path,
+) -> None:
+    later = asyncio.Event()
+    model = ScriptedProvider(
+        [
+            ["<execute>", Until(later.wait), '[{"name": "recall", "args": {"query": "canoe"}}]\n</execute>'],
+            "Both are ochre.",
+        ]
+    )
+    async with (
+        on_discord() as world,
+        forgetting_host(tmp_path, model, world.clock, joins=True) as host,
+        world.serving(host),
+    ):
+        messages = world.fake.world.messages
+        first = await world.fake.command(BO, "ask", question="which colour is my canoe?", private=True)
+        await world.until(lambda: model.requests)
+        second = await world.fake.command(BO, "ask", question="and my kayak?", private=True)
+        await world.until(lambda: holds(tmp_path, "kayak") and second.original in messages)
+        later.set()
+        await world.until(lambda: "Both are ochre." in messages[first.original]["content"])
+        assert "kayak" in str(model.requests[1])
+        await world.until(lambda: messages[second.original]["content"] == platforms_texts.ANSWERED_TOGETHER)

@@ -40,8 +40,8 @@ from bot.platforms.discord.http_client import ReconnectPause
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.panels import waiting_panels
 from bot.platforms.discord.places import SOURCE, DiscordMembership
-from bot.platforms.discord.reply_to import decode_address, place_of_page
-from bot.platforms.discord.rest import Token
+from bot.platforms.discord.reply_to import Address, decode_address, place_of_page
+from bot.platforms.discord.rest import Rest, Token
 from bot.platforms.discord.scheduled_events import event_of
 from bot.platforms.discord.surface import DiscordSurface
 from bot.platforms.discord.surroundings import Surroundings
@@ -152,12 +152,22 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
             text, components = await rest.read(channel, message)
             if (undone := platforms_texts.undone(text)) != text:
                 await rest.edit(channel, message, undone, buttons.without_undo(components))
-        case ShownReply.UNANSWERED:
-            if (address := decode_address(shown.page)).is_deferred(connection.clock.now()):
-                await connection.until_acknowledged(address.interaction)
-                await rest.delete_response(Token(address.application, address.token))
+        case ShownReply.UNANSWERED | ShownReply.JOINED:
+            await _end_deferred(connection, rest, decode_address(shown.page), shown.what)
         case _:
             assert_never(shown.what)
+
+
+async def _end_deferred(connection: Connection, rest: Rest, address: Address, what: ShownReply) -> None:
+    """End a deferred response, at which Discord would say for fifteen minutes that the bot is thinking."""
+    if not address.is_deferred(connection.clock.now()):
+        return
+    await connection.until_acknowledged(address.interaction)
+    token = Token(address.application, address.token)
+    if what is ShownReply.JOINED:
+        await rest.answer(token, platforms_texts.ANSWERED_TOGETHER)
+    else:
+        await rest.delete_response(token)
 
 
 def _client(

@@ -272,7 +272,7 @@ async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: Show
             home.refresh(shown.page.rpartition(":")[2])
         case ShownReply.KEPT:
             await undo_kept(api, shown)
-        case ShownReply.UNANSWERED:
+        case ShownReply.UNANSWERED | ShownReply.JOINED:
             pass  # Slack shows nothing until the answer begins
         case _:
             assert_never(shown.what)
