@@ -22,6 +22,7 @@ from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.backoff import Backoff
 from bot.chat.forums import ForumPlatform
 from bot.chat.listen_errors import PortInUse
+from bot.chat.logs import labelled
 from bot.chat.place_names import ReadNames
 from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.ports import ReadHistory
@@ -259,7 +260,7 @@ async def serve_all(
         try:
             await _serve_with_retries(name, platforms[name], connections, clock)
         except CogencyError as error:
-            log.error("%s: %s", name, error)  # noqa: TRY400 -- a sentence for the operator, not a bug to trace
+            log.error("%s", labelled(name, error))  # noqa: TRY400 -- a sentence for the operator, not a bug to trace
             connections.connected(name, str(error))
             failures.append(error)
 
@@ -290,7 +291,7 @@ async def _serve_with_retries(
             if clock.monotonic() - started > MAX_RETRY_S:
                 backoff.worked()  # it was served well for a while
             pause = max(backoff.failed(), error.retry_after_s)
-            log.warning("%s: %s Retrying in %.0f s.", name, error, pause)
+            log.warning("%s Retrying in %.0f s.", labelled(name, error), pause)
             connections.connected(name, str(error))
             await clock.sleep(pause)
         else:

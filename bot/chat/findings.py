@@ -49,6 +49,15 @@ class Finding:
     is_silent: bool = False
 
 
+def platform_away(where: str, summary: str, sentences: str) -> Finding:
+    """Return the finding that a platform cannot be reached, from the sentences that `cogency run` logs about it: what
+    happened, and what to do. `summary`: what happened, if the sentences are a single one.
+    """
+    what, _, remedy = sentences.partition(". ")
+    what, remedy = (what, remedy) if remedy else (summary, sentences)
+    return Finding(Level.PROBLEM, where, what, remedy, is_silent=True)
+
+
 # Between this machine's clock and another's: a response gives the time in seconds, and may take some to arrive.
 SKEW: Final = timedelta(seconds=10)
 MAX_SKEW: Final = timedelta(minutes=5)  # Requests of Slack that seem older than this are refused

@@ -77,6 +77,12 @@ def bound(**ids: str | int) -> Generator[None]:
         _BOUND.reset(token)
 
 
+def labelled(name: str, error: CogencyError) -> str:
+    """Return the sentences of the error, after the name of what failed if they do not name it."""
+    sentences = str(error)
+    return sentences if re.search(rf"\b{re.escape(name)}\b", sentences) else f"{name}: {sentences}"
+
+
 def severity(error: CogencyError) -> int:
     """Return the level for logging how this error was handled.
 

@@ -387,7 +387,7 @@ DISCORD_REMEDIES = {
 }
 DISCORD_ANSWERED = "Discord answered {status} (error {code}). {remedy}"
 DISCORD_LIMITED = "Discord is limiting requests. The bot can send the next one in {seconds:.0f} s"
-DISCORD_UNREACHED = "Discord could not be reached ({kind})"
+DISCORD_UNREACHED = "Discord could not be reached ({why})"
 TAGS_REFUSED = "Discord did not change the tags of this post."
 THREAD_LOCKED = "I cannot answer in the thread “{name}” because it is locked."
 ROLE_LACKS = (
@@ -423,6 +423,18 @@ SLACK_REMEDY = "Please ask me somewhere else. My operator can find the reason in
 SLACK_LIMITED = "Slack is limiting {method}. The bot can call it again in {seconds:g} s."
 SLACK_REFUSED = "Slack refused {method}: {code}."
 SLACK_UNREACHABLE = "Slack could not be reached ({method}: {why})."
+# Why a platform could not be reached.
+NO_RESPONSE_IN_TIME = "no response in time"
+NAME_UNKNOWN = "the name {host} was not found"
+CONNECTION_REFUSED = "the connection was refused"
+CONNECTION_CLOSED = "the connection was closed without a response"
+CONNECTION_FAILED = "the connection failed"
+NO_ROUTE = "there is no route to it"
+TLS_FAILED = "the TLS connection failed"
+UNTRUSTED_CERTIFICATE = "its certificate is not trusted here: {problem}"
+PROXY_AWAY = "the proxy {address} could not be reached"
+PROXY_REFUSED = "the proxy answered with status {status}"
+ANSWER_UNREADABLE = "the response could not be read"
 SLACK_FAILED = "Slack returned an error ({method}: {why})."
 SLACK_WHO = "Slack did not confirm who you are, so I could not do that. Please try again in a moment. ({why})"
 SLACK_GUESTS_UNKNOWN = "Slack has not recently reported which members are guests."
@@ -688,7 +700,6 @@ HTTP_OR_SOCKETS = (
     "app's page. To use Socket Mode, remove COGENCY_SLACK_HTTP and set SLACK_APP_TOKEN."
 )
 COPY_SLACK_AGAIN = "Copy it again from the app's OAuth & Permissions page. The app must be installed in the workspace."
-CHECK_NETWORK = "Check the network, the proxy, and SLACK_API_BASE_URL. {error}"
 HTTP_MANIFEST = (
     "Run `cogency slack manifest --http URL` (add `--app NAME` if the bot serves several apps), and paste the result "
     'under "App Manifest" on the app\'s page.'
@@ -697,10 +708,10 @@ HTTP_MANIFEST = (
 # Discord
 
 APPLICATION_UNKNOWN = "Discord did not say which application the token belongs to. Try again later."
+SERVERS_UNKNOWN = "Discord did not list the bot's servers. Try again later."
 COPY_DISCORD_AGAIN = "Reset DISCORD_TOKEN on the Bot page in the developer portal, and set the new one."
 DISCORD_REFUSES_LOGIN = "Discord does not accept the token"
 DISCORD_AWAY = "Discord cannot be reached"
-DISCORD_SILENT = "Discord does not respond at {address}. Check the network and DISCORD_API_BASE_URL."
 WITHOUT_CONTENT = (
     "Discord: the Message Content Intent is off, so in threads the bot sees only messages that mention it. Turn on the "
     "intent on the Bot page in the developer portal, and restart the bot."
@@ -712,7 +723,9 @@ LOGIN_LIMITED = "Discord is limiting logins. The bot can log in again in {second
 LOGIN_FAILED = (
     "Discord answered the login with status {status}. Check https://discordstatus.com and DISCORD_API_BASE_URL."
 )
-DISCORD_UNREACHABLE = "Discord could not be reached at {address}. Check the network and DISCORD_API_BASE_URL."
+DISCORD_UNREACHABLE = (
+    "Discord could not be reached at {address} ({why}). Check the network, the proxy, and DISCORD_API_BASE_URL."
+)
 GATEWAY_UNREACHABLE = "Discord's gateway could not be reached at {address}. Check the network and DISCORD_GATEWAY_URL."
 DISCORD_ENDED = "Discord closed the connection without giving a reason."
 TOO_MANY_SERVERS = "The bot is in too many servers for its number of connections. Set COGENCY_DISCORD_SHARDS=auto."
@@ -765,4 +778,6 @@ SLACK_LOGIN_REFUSED = "Slack does not accept {setting} ({code}). Copy it again f
 
 STILL_WAITS = "This request expires 24 hours after it was made. To see it again, use `/tools`."
 DECIDE_BUTTON = "Approve or deny…"
-SLACK_NO_ANSWER = "Slack does not respond at {address} (SLACK_API_BASE_URL). Check the network. {error}"
+SLACK_AWAY_NOW = "Slack cannot be reached"
+SLACK_AWAY = "Slack could not be reached at {address} ({why}). Check the network, the proxy, and SLACK_API_BASE_URL."
+SLACK_BROKEN = "Slack returned an error at {address} ({why}). Check https://slack-status.com and SLACK_API_BASE_URL."

@@ -11,10 +11,9 @@ import aiohttp
 import discord
 from discord.http import Route
 
-from agent.certificates import sentence_of
 from agent.errors import SettingsError
 from agent.ports.clock import Clock
-from bot.chat.findings import Finding, Level
+from bot.chat.findings import Finding, Level, platform_away
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.channel_names import shown_channel
 from bot.platforms.discord.checks import MAX_GUILDS, WHERE, DiscordFacts, findings
@@ -22,7 +21,7 @@ from bot.platforms.discord.http_client import BoundedClient
 from bot.platforms.discord.members import owners_of
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import UNREADABLE
-from bot.platforms.discord.run import DiscordUnreachable, point_at
+from bot.platforms.discord.run import DiscordUnreachable, login_failed, point_at
 
 MAX_NAMED_SERVERS: Final = 50  # Servers whose channels are listed, one request each
 MAX_OWNER_REQUESTS: Final = 20  # Servers whose owner is requested, one request each, if no setting names any
@@ -52,7 +51,7 @@ async def examine(settings: DiscordOptions, clock: Clock) -> list[Finding]:
     except SettingsError as error:
         return [Finding(Level.PROBLEM, WHERE, platforms_texts.DISCORD_REFUSES_LOGIN, str(error))]
     except DiscordUnreachable as error:
-        return [Finding(Level.PROBLEM, WHERE, platforms_texts.DISCORD_AWAY, str(error), is_silent=True)]
+        return [platform_away(WHERE, platforms_texts.DISCORD_AWAY, str(error))]
 
 
 async def application_id(settings: DiscordOptions) -> str:
@@ -71,7 +70,7 @@ async def channel_names(settings: DiscordOptions) -> Mapping[str, str]:
     async with _signed_in(settings) as client:
         guilds = await _request(client, f"/users/@me/guilds?limit={MAX_GUILDS}")
         if guilds is None:
-            raise DiscordUnreachable(platforms_texts.DISCORD_SILENT.format(address=settings.api_base_url))
+            raise DiscordUnreachable(platforms_texts.SERVERS_UNKNOWN)
         for guild in cast("list[Mapping[str, Any]]", guilds)[:MAX_NAMED_SERVERS]:
             names[str(guild["id"])] = str(guild["name"])
             channels = await _request(client, f"/guilds/{guild['id']}/channels")
@@ -92,9 +91,8 @@ async def _signed_in(
             await client.login(settings.token.reveal())
         except discord.LoginFailure:
             raise SettingsError(platforms_texts.COPY_DISCORD_AGAIN) from None
-        except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
-            otherwise = platforms_texts.DISCORD_SILENT.format(address=settings.api_base_url)
-            raise DiscordUnreachable(sentence_of(error, "Discord", settings.api_base_url, otherwise)) from None
+        except (discord.RateLimited, discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise login_failed(error, settings) from None
         yield client
 
 

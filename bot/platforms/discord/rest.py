@@ -22,6 +22,7 @@ from bot.chat.reply.surface import (
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.buttons import NONE, Components
 from bot.platforms.discord.http_client import ONCE, wait_at_most
+from bot.platforms.failed_requests import failure_reason
 
 SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
@@ -405,7 +406,7 @@ def translated(error: Exception) -> SurfaceError:
         case discord.HTTPException():
             return PageUnsent(f"Discord answered {error.status} (error {error.code})")
         case _:
-            return PageUnsent(f"Discord could not be reached ({type(error).__name__})")
+            return PageUnsent(platforms_texts.DISCORD_UNREACHED.format(why=failure_reason(error)))
 
 
 def explained(error: Exception) -> str:
@@ -421,7 +422,7 @@ def explained(error: Exception) -> str:
             remedy = platforms_texts.DISCORD_REMEDIES.get(code, "")
             return platforms_texts.DISCORD_ANSWERED.format(status=error.status, code=code, remedy=remedy).rstrip()
         case _:
-            return platforms_texts.DISCORD_UNREACHED.format(kind=type(error).__name__)
+            return platforms_texts.DISCORD_UNREACHED.format(why=failure_reason(error))
 
 
 def _follows(message: Payload, interaction: str) -> bool:

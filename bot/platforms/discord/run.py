@@ -45,6 +45,7 @@ from bot.platforms.discord.rest import Rest, Token
 from bot.platforms.discord.scheduled_events import event_of
 from bot.platforms.discord.surface import DiscordSurface
 from bot.platforms.discord.surroundings import Surroundings
+from bot.platforms.failed_requests import failure_reason
 
 log = logging.getLogger(__name__)
 
@@ -213,18 +214,23 @@ async def _serve(client: DiscordClient, settings: DiscordOptions) -> NoReturn:
                 ended = platforms_texts.GATEWAY_ENDED.format(address=settings.gateway_url, code=closed.code)
                 raise DiscordUnreachable(ended) from None
             raise _closed(closed, settings) from None
-        except discord.RateLimited as limited:
-            raise DiscordUnreachable(
-                platforms_texts.LOGIN_LIMITED.format(seconds=limited.retry_after), retry_after_s=limited.retry_after
-            ) from None
-        except discord.HTTPException as error:
-            raise DiscordUnreachable(
-                platforms_texts.LOGIN_FAILED.format(status=error.status),
-                retry_after_s=_retry_after(error),
-            ) from None
-        except _UNREACHABLE as error:
-            otherwise = platforms_texts.DISCORD_UNREACHABLE.format(address=settings.api_base_url)
-            raise DiscordUnreachable(sentence_of(error, "Discord", settings.api_base_url, otherwise)) from None
+        except (discord.RateLimited, discord.HTTPException, *_UNREACHABLE) as error:
+            raise login_failed(error, settings) from None
+
+
+def login_failed(error: Exception, settings: DiscordOptions) -> DiscordUnreachable:
+    """Return the error for the operator. `error`: of the library, at the login."""
+    cause = error.__cause__ if isinstance(error, discord.GatewayNotFound) and error.__cause__ is not None else error
+    match cause:
+        case discord.RateLimited(retry_after=seconds):
+            return DiscordUnreachable(platforms_texts.LOGIN_LIMITED.format(seconds=seconds), retry_after_s=seconds)
+        case discord.HTTPException(status=status):
+            sentence = platforms_texts.LOGIN_FAILED.format(status=status)
+            return DiscordUnreachable(sentence, retry_after_s=_retry_after(cause))
+        case _:
+            address, why = settings.api_base_url, failure_reason(cause)
+            otherwise = platforms_texts.DISCORD_UNREACHABLE.format(address=address, why=why)
+            return DiscordUnreachable(sentence_of(cause, "Discord", address, otherwise))
 
 
 async def _hold_connection(client: DiscordClient, settings: DiscordOptions) -> NoReturn:

@@ -25,7 +25,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from yarl import URL
 
-from agent.certificates import certificate_problem
+from agent.certificates import sentence_of
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject, is_too_deep
 from agent.providers.http_client import proxy_for
@@ -33,8 +33,8 @@ from bot.chat.method_queue import MethodQueue
 from bot.chat.rates import MINUTE, MethodRate
 from bot.chat.replicas import Replicas
 from bot.chat.telemetry import SILENT, RateLimited, Telemetry
-from bot.chat.texts import operating as operating_texts
 from bot.platforms import texts as platforms_texts
+from bot.platforms.failed_requests import failure_reason
 from bot.platforms.slack.markup import NeutralText, neutral
 from bot.platforms.slack.options import PLATFORM, Method, RotatingToken
 from bot.settings.secret import Secret
@@ -216,7 +216,21 @@ class SlackLimited(SlackError):
 
 
 class SlackDown(SlackError):
-    pass
+    """`why`: a phrase, if a request was sent. `answered`: it got a response, such as an error of the server."""
+
+    def __init__(self, sentence: str, *, why: str = "", answered: bool = False) -> None:
+        super().__init__(sentence)
+        self.why, self.answered = why, answered
+
+    @classmethod
+    def unreached(cls, method: str, error: Exception, url: str) -> "SlackDown":
+        address, why = URL(url).origin(), failure_reason(error)
+        otherwise = platforms_texts.SLACK_UNREACHABLE.format(method=method, why=why)
+        return cls(sentence_of(error, "Slack", str(address), otherwise), why=why)
+
+    @classmethod
+    def failed(cls, method: str, why: str) -> "SlackDown":
+        return cls(platforms_texts.SLACK_FAILED.format(method=method, why=why), why=why, answered=True)
 
 
 class SlackRefused(SlackError):
@@ -331,7 +345,7 @@ class SlackApi:
                     if len(content) >= limit:
                         break
         except (ClientError, TimeoutError) as error:
-            raise SlackDown(platforms_texts.SLACK_UNREACHABLE.format(method="a file", why=_reason(error))) from error
+            raise SlackDown.unreached("a file", error, url) from error
         return bytes(content[:limit])
 
     async def upload(self, url: str, content: bytes) -> None:
@@ -340,7 +354,7 @@ class SlackApi:
             async with self._session.post(url, data=content, proxy=proxy_for(url), timeout=FILE_TIMEOUT) as response:
                 status = response.status
         except (ClientError, TimeoutError, ValueError) as error:
-            raise SlackDown(platforms_texts.SLACK_UNREACHABLE.format(method="a file", why=_reason(error))) from error
+            raise SlackDown.unreached("a file", error, url) from error
         if status != 200:
             raise SlackRefused("a file", f"status {status}")
 
@@ -370,7 +384,7 @@ class SlackApi:
             raise translated from error
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
             # AttributeError: JSON that is no object, from a proxy; slack-sdk takes it for one.
-            raise SlackDown(platforms_texts.SLACK_UNREACHABLE.format(method=method, why=_reason(error))) from error
+            raise SlackDown.unreached(method, error, self._base_url) from error
 
     async def respond(self, url: str, **message: Json) -> None:
         """Answer through a `response_url`, which takes five answers within 30 minutes. Arguments, errors: as `call`."""
@@ -380,28 +394,22 @@ class SlackApi:
             async with self._session.post(url, json=payload, proxy=proxy_for(url)) as response:
                 status, answer = response.status, await response.text()
         except (ClientError, TimeoutError) as error:
-            raise SlackDown(
-                platforms_texts.SLACK_UNREACHABLE.format(method="response_url", why=_reason(error))
-            ) from error
+            raise SlackDown.unreached("response_url", error, url) from error
         if status == 429:
             self._telemetry.record(RateLimited(self.known_as))
             raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
         if status >= 500:
-            raise SlackDown(platforms_texts.SLACK_FAILED.format(method="response_url", why=f"status {status}"))
+            raise SlackDown.failed("response_url", f"status {status}")
         if status != 200 or _refusal(answer):
             raise SlackRefused("response_url", _refusal(answer) or f"status {status}")
 
 
-def _reason(error: Exception) -> str:
-    if problem := certificate_problem(error):
-        return operating_texts.CERTIFICATE_NOT_TRUSTED.format(problem=problem)
-    match error:
-        case TimeoutError():
-            return "no answer in time"
-        case ClientError():
-            return "the connection failed"
-        case _:
-            return "an unreadable answer"
+def sign_in_sentence(error: SlackError, address: str) -> str:
+    """Return why nobody signed in at the API at this address, and what to do, as sentences for the operator."""
+    if not isinstance(error, SlackDown) or not error.why:
+        return str(error)
+    sentence = platforms_texts.SLACK_BROKEN if error.answered else platforms_texts.SLACK_AWAY
+    return sentence_of(error, "Slack", address, sentence.format(address=address, why=error.why))
 
 
 def _body(response: _Response) -> JsonObject:
@@ -426,15 +434,13 @@ def _scopes(response: _Response) -> frozenset[str]:
 
 def _translate(method: Method, error: SlackApiError) -> SlackError:
     if not isinstance(error.response, AsyncSlackResponse):
-        return SlackDown(platforms_texts.SLACK_FAILED.format(method=method, why="no readable answer"))
+        return SlackDown.failed(method, platforms_texts.ANSWER_UNREADABLE)
     response = cast("_Response", error.response)
     code = text(_body(response), "error")
     if response.status_code == 429 or code in ("ratelimited", "rate_limited"):
         return SlackLimited(method, _seconds(_header(response, "retry-after")))
     if response.status_code >= 500 or code in _DOWN or not code:
-        return SlackDown(
-            platforms_texts.SLACK_FAILED.format(method=method, why=f"status {response.status_code} {code}".rstrip())
-        )
+        return SlackDown.failed(method, f"status {response.status_code} {code}".rstrip())
     return SlackRefused(method, code, _body(response))
 
 

@@ -12,6 +12,7 @@ from agent.ports.clock import Clock
 from bot.chat.backoff import Backoff
 from bot.chat.host import Host
 from bot.chat.listen_errors import PortInUse
+from bot.chat.logs import labelled
 from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.platforms import texts as platforms_texts
@@ -107,7 +108,7 @@ class SlackApps:
                 if self.clock.monotonic() - began > MAX_RETRY_S:
                     backoff.worked()  # it was served for a while
                 pause = max(backoff.failed(), error.retry_after_s)
-                log.warning("%s: %s The next attempt is in %.0f s.", app.label, error, pause)
+                log.warning("%s The next attempt is in %.0f s.", labelled(app.label, error), pause)
                 self.host.platforms.connected(app.known_as, str(error))
                 await self.clock.sleep(pause)
 
@@ -122,7 +123,7 @@ class SlackApps:
             log.error("%s stopped because of a bug", app.label, exc_info=error)
             error = CogencyError(platforms_texts.SLACK_APP_BROKE)
         else:
-            log.error("%s: %s", app.label, error)
+            log.error("%s", labelled(app.label, error))
         self.failures.append(error)
         self.host.platforms.connected(app.known_as, str(error))
 

@@ -14,11 +14,11 @@ from aiohttp import ClientSession, ClientTimeout
 
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
-from bot.chat.findings import Finding, Level, clock_finding
+from bot.chat.findings import Finding, Level, clock_finding, platform_away
 from bot.chat.texts.formatting import counted, enumerated
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
-from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
+from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, sign_in_sentence, web_client
 from bot.platforms.slack.block_check import refused_kinds, sample_blocks
 from bot.platforms.slack.feature_support import EVERYWHERE
 from bot.platforms.slack.http_events import EVENTS_PATH, events_path
@@ -278,8 +278,8 @@ def _not_signed_in(error: SlackError, facts: SlackFacts) -> Finding:
     if isinstance(error, SlackRefused):
         remedy = platforms_texts.COPY_SLACK_AGAIN
         return problem(f"{facts.app.setting('SLACK_BOT_TOKEN')} is not accepted ({error.code})", remedy)
-    sentence = f"Slack does not respond at {facts.settings.api_base_url}"
-    return problem(sentence, platforms_texts.CHECK_NETWORK.format(error=error), is_silent=True)
+    sentence = sign_in_sentence(error, facts.settings.api_base_url)
+    return platform_away(WHERE, platforms_texts.SLACK_AWAY_NOW, sentence)
 
 
 def _request_urls(manifest: JsonObject, app: SlackApp) -> list[Finding]:

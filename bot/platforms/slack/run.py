@@ -35,7 +35,17 @@ from bot.platforms.slack.agent_view import (
     ViewedEntities,
 )
 from bot.platforms.slack.answer_commands import AnswerCommands
-from bot.platforms.slack.api import TIMEOUT_S, MethodRates, SlackApi, SlackError, SlackRefused, flag, text, web_client
+from bot.platforms.slack.api import (
+    TIMEOUT_S,
+    MethodRates,
+    SlackApi,
+    SlackError,
+    SlackRefused,
+    flag,
+    sign_in_sentence,
+    text,
+    web_client,
+)
 from bot.platforms.slack.approving import SlackApprovers
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
@@ -341,7 +351,4 @@ def _raise_startup_error(error: SlackError, settings: SlackOptions, setting: str
     """Raise the error of a failed start: one sentence that names the setting."""
     if isinstance(error, SlackRefused):
         raise SettingsError(platforms_texts.SLACK_LOGIN_REFUSED.format(setting=setting, code=error.code)) from error
-    raise SlackUnreachable(
-        platforms_texts.SLACK_NO_ANSWER.format(address=settings.api_base_url, error=error),
-        retry_after_s=error.retry_after_s,
-    ) from error
+    raise SlackUnreachable(sign_in_sentence(error, settings.api_base_url), retry_after_s=error.retry_after_s) from error

@@ -19,7 +19,8 @@ def test_discord_that_cannot_be_reached_is_a_problem() -> None:
 
     (finding,) = asyncio.run(run())
     assert (finding.level, finding.where) == (Level.PROBLEM, "Discord")
-    assert "Discord cannot be reached" in finding.what
+    assert "Discord could not be reached at http" in finding.what
+    assert "DISCORD_API_BASE_URL" in finding.remedy
 
 
 def test_discord_that_never_answers_is_a_problem_too() -> None:

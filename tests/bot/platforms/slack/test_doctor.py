@@ -98,7 +98,8 @@ async def test_a_token_that_slack_does_not_take_is_the_only_finding(slack: FakeS
 async def test_a_slack_that_does_not_answer_is_the_only_finding() -> None:
     app, away = SlackApp(Secret("xoxb-x"), SocketMode(Secret("xapp-x"))), SlackOptions("http://127.0.0.1:9/api")
     (found,) = await examine(app, away, CLOCK)
-    assert (found.level, found.what) == (Level.PROBLEM, "Slack does not respond at http://127.0.0.1:9/api")
+    what = "Slack could not be reached at http://127.0.0.1:9/api (the connection was refused)"
+    assert (found.level, found.what) == (Level.PROBLEM, what)
     assert "SLACK_API_BASE_URL" in found.remedy
 
 
