@@ -15,7 +15,7 @@ from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
-PARTS: Final = 6  # axe takes seconds on a long page: all of them are too many for one test
+PARTS: Final = 4  # axe takes a second on a long page: all of them are too many for one test
 
 
 class Site(NamedTuple):
