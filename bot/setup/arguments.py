@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import NoReturn, TypeAlias, TypeVar
 
 from agent.ports.api_tokens import TokenScope
 from agent.spending import By
 from bot.api.tokens import DEFAULT_DAYS, DailyBudget, parse_budget, parse_days, parse_name, parse_scopes
 from bot.app.storage_settings import database_url
 from bot.chat.exit_codes import Exit
-from bot.chat.output import complain, write_out
+from bot.chat.output import complain, printable_line, write_out
 from bot.evals import texts as eval_texts
 from bot.models.settings import OWN_KEY_VENDORS
 from bot.platforms.discord import options as discord
@@ -31,6 +31,7 @@ E = TypeVar("E", bound=StrEnum)
 
 MAX_DAYS = 3_650  # Longer than bills are kept
 MAX_ROW = 2**31  # Of a row's number in the audit
+MAX_ERROR_CHARS = 2_000  # More than the longest of our own, with the names of all commands
 MAX_ID_CHARS = 20  # Of an id on Discord
 FEATURES = (
     f"the app's features, separated by commas: {', '.join(SlackFeature)} (default: all, except for acts if COGENCY_ACT "
@@ -147,7 +148,20 @@ def parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Suggests the nearest choice in the error about an unknown one."""
+    """Suggests the nearest choice in the error about an unknown one. An error is one line of a bounded length, and
+    steers no terminal, whatever was written.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        line = printable_line(message)
+        super().error(line if len(line) <= MAX_ERROR_CHARS else f"{line[:MAX_ERROR_CHARS]}…")
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> object:
+        if action.option_strings and arg_strings == ["--"]:  # "--option=--": many versions of Python drop the "--"
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value if action.nargs in (None, argparse.OPTIONAL) else [value]
+        return super()._get_values(action, arg_strings)
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         try:
@@ -221,7 +235,7 @@ def _add_play(commands: _Commands) -> None:
 
 
 def _file_to_keep(text: str) -> Path:
-    if not (file := Path(text)).absolute().parent.is_dir():
+    if not (file := Path(_text(text))).absolute().parent.is_dir():
         raise ValueError(setup_texts.PLAY_NO_FOLDER.format(file=file))
     return file
 
@@ -438,7 +452,7 @@ def _add_migrate(commands: _Commands) -> None:
     migrate.add_argument(
         "--backup",
         dest="file",
-        type=Path,
+        type=_backup_file,
         metavar="FILE",
         help="the backup file (default: a name with the version and time)",
     )
@@ -520,7 +534,9 @@ def _add_people(commands: _Commands, kind: str) -> None:
     export = commands.add(Subcommand.EXPORT, f"export the data of a {kind} to a file", setup_texts.WORKS_BESIDE)
     erase = commands.add(Subcommand.ERASE, f"erase the data of a {kind} and print a receipt", setup_texts.WORKS_BESIDE)
     confirm = commands.add(Subcommand.CONFIRM, "confirm another operator's request", setup_texts.CONFIRM_SAYS)
-    find.add_argument("words", nargs="?", default="", metavar="NAME", help="part of the name or ID (lists up to 20)")
+    find.add_argument(
+        "words", nargs="?", default="", type=_text, metavar="NAME", help="part of the name or ID (lists up to 20)"
+    )
     find.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
     for command in (export, erase):
         command.add_argument("of", metavar="ID", help=f"the ID from `cogency {kind} find`")
@@ -718,7 +734,16 @@ def _members(kind: type[E]) -> Callable[[str], frozenset[E]]:
 def _backup_file(text: str) -> Path:
     if "://" in text:  # else a file would have the database's password in its name
         raise argparse.ArgumentTypeError("must be a file. To copy all data to another database, use `cogency copy`")
-    return Path(text)
+    return Path(_text(text))
+
+
+def _text(text: str) -> str:
+    """Return an argument that a database reads. Python reads bytes that are not UTF-8 as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("must be in UTF-8") from None
+    return text
 
 
 def _application_id(text: str) -> str:
