@@ -408,6 +408,9 @@ SQLITE_FAULTS = {
     "SQLITE_BUSY": "Another program is writing to the database {path}. Close it and try again.",
     "SQLITE_IOERR": "The database {path} could not be read or written. Check the disk and its free space.",
 }
+NOT_A_FOLDER = "{path} is not a folder"
+NOT_A_FILE = "it is not a file"
+TAKES_NO_FILES = "files cannot be created in {path}"
 UNKNOWN_HOME = "{path} is in the home folder of a user who does not exist. Write the full path."
 SQLITE_ANYBODYS = (
     "The database {path} belongs to another user and is open to everyone. Take ownership with `chown`, or choose "

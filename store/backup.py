@@ -35,6 +35,7 @@ from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.machine import sqlite_path
 from agent.memory.forgetting_plans import CONNECTED
+from agent.path_errors import unwritable_reason
 from store import timelines
 from store.api_tokens import api_token
 from store.database_state import look_at
@@ -590,9 +591,9 @@ def _fsync(path: Path) -> None:
 def _translate(error: OSError | sqlite3.Error, file: Path) -> StoreError:
     if isinstance(error, sqlite3.Error):
         return store_error(error, file)
-    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+    if error.errno == errno.ENOSPC:
         return StoreError(texts.SQLITE_FAULTS["SQLITE_FULL"].format(path=file))
-    return StoreError(texts.BACKUP_UNWRITABLE.format(file=file, reason=error.strerror or error))
+    return StoreError(texts.BACKUP_UNWRITABLE.format(file=file, reason=unwritable_reason(error, file)))
 
 
 def _drop_made(connection: Connection) -> None:

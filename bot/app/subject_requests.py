@@ -23,6 +23,7 @@ from agent.errors import CogencyError, Refused, SettingsError, StoreLocked
 from agent.jobs import Job
 from agent.memory.forgetting_plans import OPERATOR_ERASE, Preview, Receipt
 from agent.messages import Json, ResultStatus
+from agent.path_errors import unwritable_reason
 from agent.ports.clock import Clock
 from agent.ports.tool_audit import AuditedCall, CallEnd
 from bot.app import parts
@@ -405,7 +406,9 @@ def private_file(path: Path, *, force: bool) -> Generator[Callable[[str], object
     except FileExistsError:
         raise OutputError(app_texts.FILE_EXISTS.format(file=path)) from None
     except OSError as error:
-        raise OutputError(app_texts.FILE_NOT_WRITTEN.format(file=path, reason=error.strerror)) from error
+        raise OutputError(
+            app_texts.FILE_NOT_WRITTEN.format(file=path, reason=unwritable_reason(error, path))
+        ) from error
     try:
         with ExitStack() as undo:
             undo.callback(part.unlink, missing_ok=True)
@@ -414,7 +417,9 @@ def private_file(path: Path, *, force: bool) -> Generator[Callable[[str], object
             part.replace(path)
             undo.pop_all()
     except OSError as error:
-        raise OutputError(app_texts.FILE_NOT_WRITTEN.format(file=path, reason=error.strerror)) from error
+        raise OutputError(
+            app_texts.FILE_NOT_WRITTEN.format(file=path, reason=unwritable_reason(error, path))
+        ) from error
 
 
 def file_name(order: Order, clock: Clock) -> Path:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.errors import SettingsError, StoreError
 from agent.machine import CLOCK
+from agent.path_errors import unwritable_reason
 from bot.api.tokens import DailyBudget
 from bot.app.settings import Settings
 from bot.chat.exit_codes import Exit, exit_code
@@ -274,7 +275,7 @@ def _write_new(file: Path, text: str, sentence: str) -> Exit:
         complain(f"cogency eval: {eval_texts.FILE_EXISTS.format(file=file)}")
         return Exit.ARGUMENTS
     except OSError as error:
-        raise SettingsError(eval_texts.NOT_WRITTEN.format(file=file, reason=error.strerror)) from None
+        raise SettingsError(eval_texts.NOT_WRITTEN.format(file=file, reason=unwritable_reason(error, file))) from None
     write_out(sys.stdout, f"{sentence}\n")
     return Exit.OK
 
@@ -283,7 +284,7 @@ def _write(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise SettingsError(eval_texts.NOT_WRITTEN.format(file=file, reason=error.strerror)) from None
+        raise SettingsError(eval_texts.NOT_WRITTEN.format(file=file, reason=unwritable_reason(error, file))) from None
 
 
 COMMANDS: Mapping[Subcommand, Do] = {Subcommand.EVAL: _eval}

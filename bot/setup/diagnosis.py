@@ -147,6 +147,8 @@ class DiskFacts:
     taken: int = 0
     files: int | None = None
     read_only: bool = False
+    sized: bool = True
+    """False for a file system that reports no size, such as /proc: its free space says nothing."""
 
 
 def disk_facts(settings: Settings) -> DiskFacts | None:
@@ -163,11 +165,11 @@ def disk_facts(settings: Settings) -> DiskFacts | None:
         return None
     files = status.f_favail if status.f_files else None
     read_only = bool(status.f_flag & os.ST_RDONLY)
-    return DiskFacts(folder, status.f_bavail * status.f_frsize, used, files, read_only)
+    return DiskFacts(folder, status.f_bavail * status.f_frsize, used, files, read_only, sized=status.f_blocks > 0)
 
 
 def disk_findings(facts: DiskFacts | None) -> list[Finding]:
-    if facts is None:
+    if facts is None or not facts.sized:
         return []
     warning = partial(Finding, Level.WARNING, "Disk")
     takes = setup_texts.DISK_TAKEN.format(taken=size(facts.taken)) if facts.taken else ""
@@ -175,7 +177,7 @@ def disk_findings(facts: DiskFacts | None) -> list[Finding]:
     findings = list[Finding]()
     if facts.read_only:
         findings.append(warning(setup_texts.DISK_READ_ONLY.format(folder=facts.folder), setup_texts.DISK_MOUNT))
-    if facts.free < facts.taken + SPARE_BYTES:
+    if facts.free < facts.taken + SPARE_BYTES and not facts.read_only:
         findings.append(warning(sentence, setup_texts.DISK_ROOM.format(needed=size(facts.taken + SPARE_BYTES))))
     if facts.files is not None and facts.files < SPARE_FILES:
         findings.append(

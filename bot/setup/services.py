@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from agent.errors import SettingsError
+from agent.path_errors import unwritable_reason
 from bot.settings.installation import Way, this_installation
 from bot.setup import texts as setup_texts
 
@@ -288,7 +289,7 @@ class Services:
             service.file.write_text(service.content, encoding="utf-8")
         except OSError as error:
             raise SettingsError(
-                setup_texts.SERVICE_UNWRITABLE.format(file=service.file, reason=error.strerror)
+                setup_texts.SERVICE_UNWRITABLE.format(file=service.file, reason=unwritable_reason(error, service.file))
             ) from None
         for command in service.commands:
             ended = await self._run(command, COMMAND_S)

@@ -25,6 +25,7 @@ from urllib.parse import quote
 
 from agent.errors import CogencyError, ProviderError, Refused, SettingsError
 from agent.machine import place_of
+from agent.path_errors import unwritable_reason
 from agent.providers.bedrock_refusals import geography_of
 from agent.providers.catalog import ENDPOINTS, Endpoint, is_aws_region
 from bot.app.from_settings import http_address
@@ -693,7 +694,9 @@ def write(dotenv: Path, changes: Mapping[str, str]) -> None:
             file.write(with_changes(before, changes))
         part.replace(dotenv)
     except OSError as error:
-        raise SettingsError(setup_texts.DOTENV_UNWRITABLE.format(dotenv=dotenv, reason=error.strerror)) from None
+        raise SettingsError(
+            setup_texts.DOTENV_UNWRITABLE.format(dotenv=dotenv, reason=unwritable_reason(error, dotenv))
+        ) from None
 
 
 def with_changes(text: str, changes: Mapping[str, str]) -> str:

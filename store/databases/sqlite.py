@@ -11,6 +11,7 @@ Rules
 """
 
 import asyncio
+import errno
 import os
 import shutil
 import sqlite3
@@ -32,6 +33,7 @@ from sqlalchemy.exc import DBAPIError
 from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreUnavailable
 from agent.machine import place_of, sqlite_path
+from agent.path_errors import is_system_folder, nearest_existing, unwritable_reason
 from store.databases.database import (
     CommitListeners,
     DatabaseFiles,
@@ -209,7 +211,7 @@ def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
         raise StoreLocked(texts.SQLITE_LOCKED.format(path=path)) from None
     except OSError as error:
         lock.release()
-        raise StoreError(texts.SQLITE_NOT_OPENED.format(path=path, reason=error.strerror)) from error
+        raise StoreError(texts.SQLITE_NOT_OPENED.format(path=path, reason=unwritable_reason(error, path))) from error
     return SqliteDatabase(path, lock=lock, file=file, patience_s=patience_s)
 
 
@@ -261,18 +263,33 @@ def unwritable(path: Path) -> str | None:
 def _unwritable(path: Path) -> str | None:
     if path.is_file() and is_anybodys(path.stat(), _user()):
         return texts.SQLITE_ANYBODYS.format(path=path)
-    existing = path if path.exists() else next(parent for parent in path.parents if parent.exists())
+    existing = nearest_existing(path)
+    if reason := _obstacle(path, existing):
+        return texts.SQLITE_NOT_OPENED.format(path=path, reason=reason)
     if path.exists():
-        fine = path.is_file() and os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
+        fine = os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
     else:
-        fine = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+        fine = os.access(existing, os.W_OK | os.X_OK)
     if not fine:
         return texts.SQLITE_FAULTS["SQLITE_READONLY"].format(path=path)
-    return (
-        texts.SQLITE_FAULTS["SQLITE_FULL"].format(path=path)
-        if shutil.disk_usage(existing).free < SMALLEST_FREE
-        else None
-    )
+    usage = shutil.disk_usage(existing)
+    is_full = usage.total > 0 and usage.free < SMALLEST_FREE  # some file systems report no size
+    return texts.SQLITE_FAULTS["SQLITE_FULL"].format(path=path) if is_full else None
+
+
+def _obstacle(path: Path, existing: Path) -> str:
+    """Why no database can be where `path` is, whoever asks; "" if there can be one. `existing`: see
+    `nearest_existing`.
+    """
+    if existing == path and not path.is_file():
+        return texts.NOT_A_FILE
+    if existing != path and not existing.is_dir():
+        return texts.NOT_A_FOLDER.format(path=existing)
+    folder = path.parent if existing == path else existing
+    if is_system_folder(folder):
+        return texts.TAKES_NO_FILES.format(path=folder)
+    is_read_only = hasattr(os, "statvfs") and bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    return os.strerror(errno.EROFS) if is_read_only else ""
 
 
 def is_locked(path: Path) -> bool:

@@ -28,6 +28,7 @@ from sqlalchemy import Connection, select
 
 from agent import texts
 from agent.errors import StoreError
+from agent.path_errors import unwritable_reason
 from store.databases.database import Database
 from store.erased_ids import MARK, erased
 
@@ -151,7 +152,7 @@ def unusable(path: Path, error: Exception) -> str:
     """Why the log cannot be used, as a sentence."""
     if isinstance(error, StoreError):
         return str(error)
-    reason = error.strerror if isinstance(error, OSError) else error
+    reason = unwritable_reason(error, path) if isinstance(error, OSError) else error
     return texts.FORGETTING_LOG_UNUSABLE.format(path=path, error=reason)
 
 

@@ -254,3 +254,18 @@ def test_a_server_that_cannot_compare_vectors_is_refused_with_the_version_that_c
     )
     assert too_old((14, 0), "The database at db.example") is None
     assert too_old(None, "The database at db.example") is None
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux has /proc")
+def test_a_database_that_nobody_can_create_has_the_true_reason(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for path, reason in [
+        (Path("/proc/cogency/bot.db"), "files cannot be created in /proc"),
+        (file / "bot.db", f"{file} is not a folder"),
+        (tmp_path, "it is not a file"),
+    ]:
+        assert f"({reason})" in (unwritable(path) or "")
+    with pytest.raises(StoreError, match=r"\(files cannot be created in /proc\)"):
+        asyncio.run(open_store("sqlite:////proc/cogency/bot.db"))
+    assert unwritable(tmp_path / "a" / "bot.db") is None

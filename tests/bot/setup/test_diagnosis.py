@@ -284,6 +284,7 @@ ROOMY = DiskFacts(Path("/data"), free=80_000_000_000, taken=1_400_000_000, files
         (replace(ROOMY, files=999), Level.WARNING, "only 999 more files can be created in /data"),
         (replace(ROOMY, files=None), Level.GOOD, "80.0 GB free"),
         (replace(ROOMY, read_only=True), Level.WARNING, "the file system of /data is read-only"),
+        (replace(ROOMY, read_only=True, free=0), Level.WARNING, "the file system of /data is read-only"),
     ],
 )
 def test_the_disk_is_compared_with_what_the_database_takes(facts: DiskFacts, level: Level, says: str) -> None:
@@ -291,6 +292,10 @@ def test_the_disk_is_compared_with_what_the_database_takes(facts: DiskFacts, lev
     assert found.level is level
     assert found.what.startswith(says)
     assert bool(found.remedy) is (level is Level.WARNING)
+
+
+def test_a_file_system_without_a_size_is_not_full() -> None:
+    assert disk_findings(replace(ROOMY, free=0, sized=False)) == []
 
 
 def test_the_disk_is_that_of_the_database_also_before_there_is_one(world: Path) -> None:
