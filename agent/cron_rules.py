@@ -1,6 +1,7 @@
 """The rules of schedules: five fields of cron, or several such rules with ";" between them. Pure.
 
-"0 9 * * 1-5; 30 17 * * 1-5" comes on weekdays at 09:00 and at 17:30.
+"0 9 * * 1-5; 30 17 * * 1-5" comes on weekdays at 09:00 and at 17:30. In a month that is too short for the 29th, 30th or
+31st, a rule comes on the last day instead, unlike in cron: people mean "once a month" (`with_short_months`).
 """
 
 import re
@@ -20,6 +21,7 @@ _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
+_SHORTEST: Final = {1: 31, 2: 28, 3: 31, 4: 30, 5: 31, 6: 30, 7: 31, 8: 31, 9: 30, 10: 31, 11: 30, 12: 31}
 _NTH: Final = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -45,6 +47,26 @@ def _invalid(rule: str) -> str:
         f"{rule[:MAX_RULE_CHARS]!r} is not a valid rule: use five cron fields (minute, hour, day, month, weekday), "
         "such as '0 9 * * 1' for Mondays at nine."
     )
+
+
+def with_short_months(rule: str) -> list[str]:
+    """Return the single rules, and those for the last day of months that are too short for a named day. Both may come
+    at the same time. Raises ValueError with a sentence.
+    """
+    rules = single_rules(rule)
+    return [*rules, *filter(None, map(_in_short_months, rules))]
+
+
+def _in_short_months(rule: str) -> str:
+    """The rule for the months without a day that this one names; "" if there are none, or if it names no days: a range
+    ends with the month, and a day of the week is one more condition.
+    """
+    fields = rule.split()
+    if len(fields) != 5 or fields[4] != "*" or not all(day.isdecimal() for day in fields[2].split(",")):
+        return ""
+    latest = max(map(int, fields[2].split(",")))
+    short = sorted(month for month in parse_rule(rule, _START).months if latest > _SHORTEST[month])
+    return f"{fields[0]} {fields[1]} L {','.join(map(str, short))} *" if short else ""
 
 
 def is_hourly(rule: str) -> bool:
@@ -111,7 +133,8 @@ def _clock(minutes: int) -> str:
 
 def _explained(rule: str) -> str:
     words = parse_rule(rule, _START).explain()
-    return words[:1].lower() + words[1:]
+    short = ", and on the last day of shorter months" if _in_short_months(rule) else ""
+    return f"{words[:1].lower()}{words[1:]}{short}"
 
 
 _WEEKDAYS: Final = re.compile(r"\*|[0-7](?:[,-][0-7])*")
@@ -140,11 +163,10 @@ def _days_in_words(monthday: str, month: str, weekday: str, weeks: int, days: in
     if monthday == "L":
         return f"on the last day of {months}"
     if monthday.isdecimal():
-        return (
-            f"every year on {months} {int(monthday)}"
-            if month.isdecimal()
-            else f"on {_ordinal(int(monthday))} of {months}"
-        )
+        is_short = bool(_in_short_months(f"0 0 {monthday} {month} *"))
+        if month.isdecimal():
+            return f"every year on {months} {int(monthday)}{' (or 28)' if is_short else ''}"
+        return f"on {_ordinal(int(monthday))}{' (or last day)' if is_short else ''} of {months}"
     return None
 
 

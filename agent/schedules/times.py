@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from agent.cron_rules import comes_too_often, is_hourly, parse_rule, rule_in_words, single_rules
+from agent.cron_rules import comes_too_often, is_hourly, parse_rule, rule_in_words, with_short_months
 from agent.schedules.definitions import Timing
 from agent.texts import duration_in_words
 
@@ -62,7 +62,7 @@ def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
     zone, start = zone_of(timing.zone), after.replace(microsecond=0)
     if timing.since is not None and timing.since > start:
         start = timing.since.replace(microsecond=0) - timedelta(seconds=1)
-    found = [_next_of(timing, rule, after, start, zone) for rule in single_rules(timing.rule)]
+    found = [_next_of(timing, rule, after, start, zone) for rule in with_short_months(timing.rule)]
     return min((moment for moment in found if moment is not None), default=None)
 
 

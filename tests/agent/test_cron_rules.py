@@ -38,6 +38,13 @@ FIVE_MINUTES = timedelta(minutes=5)
         ("0 10 L * *", "on the last day of every month at 10:00"),
         ("0 10 1 2,5,8,11 *", "on the 1st of February, May, August and November at 10:00"),
         ("0 10 1 6 *", "every year on June 1 at 10:00"),
+        ("0 10 31 * *", "on the 31st (or last day) of every month at 10:00"),
+        ("0 10 29 * *", "on the 29th (or last day) of every month at 10:00"),
+        ("0 10 28 * *", "on the 28th of every month at 10:00"),
+        ("0 10 31 1,7 *", "on the 31st of January and July at 10:00"),
+        ("0 10 30 1,2 *", "on the 30th (or last day) of January and February at 10:00"),
+        ("0 10 29 2 *", "every year on February 29 (or 28) at 10:00"),
+        ("0 9 1,30 * *", "at 09:00 on the first and the 30th day of month, and on the last day of shorter months"),
         ("0 10 13 * 5", "at 10:00 on the 13th day of month and on Friday"),
     ],
 )

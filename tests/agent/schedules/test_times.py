@@ -1,5 +1,6 @@
 """When schedules are due, compared with a simulated clock minute by minute."""
 
+from calendar import monthrange
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from time import process_time
@@ -129,7 +130,7 @@ def test_what_is_accepted_comes_after_each_time_before_its_end_and_seldom_enough
         (Timing("Europe/Berlin", rule="0 0 30 2 *"), "not a valid rule"),
         (Timing("Europe/Berlin", rule="0 9 * *"), "not a valid rule"),
         (Timing("Europe/Berlin", rule="0 0 9 * * *"), "not a valid rule"),
-        (Timing("Europe/Berlin", rule="0 9 29 2 *"), "does not occur within 180 days"),
+        (Timing("Europe/Berlin", rule="0 9 1 10 *"), "does not occur within 180 days"),
         (Timing("Europe/Berlin", rule="0 9 * * 1", until=NOW + timedelta(hours=1)), "before its end"),
         (Timing("Europe/Berlin", rule="0 9 * * 1", until=NOW + timedelta(days=3000)), "too far"),
         (Timing("Europe/Berlin", rule="0 9 29 2 *", until=NOW + timedelta(days=1000)), ""),
@@ -250,3 +251,30 @@ def test_what_waits_between_two_rounds_is_no_work() -> None:
     round_starts = [NOW, NOW + minute, NOW + 60 * minute]
     assert worked_for(round_starts, NOW + 61 * minute) == 2 * minute + MAX_ROUND_TIME
     assert worked_for([NOW, NOW - minute], NOW) == timedelta(), "a clock that goes back takes nothing off"
+
+
+@given(
+    st.integers(29, 31),
+    st.datetimes(datetime(2024, 1, 1), datetime(2040, 12, 31)),  # noqa: DTZ001 -- hypothesis takes no zone here
+    st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia"]),
+)
+def test_a_day_that_some_months_lack_comes_once_in_each_month(day: int, start: datetime, zone: str) -> None:
+    there = ZoneInfo(zone)
+    timing = Timing(zone, rule=f"0 9 {day} * *", until=datetime(2050, 1, 1, tzinfo=UTC))
+    at, found = start.replace(tzinfo=UTC), list[datetime]()
+    for _ in range(12):
+        at = next_occurrence(timing, at) or pytest.fail("it ended")
+        found.append(at.astimezone(there))
+    months = [moment.year * 12 + moment.month for moment in found]
+    assert months == list(range(months[0], months[0] + 12))
+    for moment in found:
+        assert moment.day == min(day, monthrange(moment.year, moment.month)[1])
+
+
+def test_a_day_that_only_leap_years_have_comes_each_year() -> None:
+    timing, at = Timing("UTC", rule="0 9 29 2 *", until=NOW + timedelta(days=1800)), NOW
+    found = list[str]()
+    while (following := next_occurrence(timing, at)) is not None:
+        at = following
+        found.append(f"{at:%Y-%m-%d}")
+    assert found == ["2027-02-28", "2028-02-29", "2029-02-28", "2030-02-28", "2031-02-28"]
