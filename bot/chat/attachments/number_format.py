@@ -1,11 +1,12 @@
-"""Shows a number of a spreadsheet as its number format does: "12.5%", "$1,234.50", "00420". Pure.
+"""Shows a number of a spreadsheet as its number format does: "12.5%", "$1,234.50", "1 1/2", "00420". Pure.
 
 Why: what people see in a cell is this text, and they ask about that; a postal code without its zeros is another one.
 
 Rules.
 - The form is that of an English Excel: a comma between thousands and a point before decimals.
-- A format that is not understood changes nothing, as fractions. Nor does one that shows nothing, so that no value gets
-  lost.
+- A format that is not understood changes nothing. Nor does one that shows nothing, so that no value gets lost.
+- Fractions are the nearest with so many digits below the line, or with the format's own number there. The blanks that
+  align them in a column are left out.
 - Dates and durations are not shown here.
 """
 
@@ -14,7 +15,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 # Formats that files name by number only. Those of amounts (5 to 8, 42, 44) are in the currency of whoever opens the
@@ -27,6 +30,8 @@ BUILT_IN: Final = {
     "9": "0%",
     "10": "0.00%",
     "11": "0.00E+00",
+    "12": "# ?/?",
+    "13": "# ??/??",
     **dict.fromkeys(("5", "6", "37", "38", "41", "42"), "#,##0;(#,##0)"),
     **dict.fromkeys(("7", "8", "39", "40", "43", "44"), "#,##0.00;(#,##0.00)"),
 }
@@ -36,6 +41,9 @@ _DIGITS: Final = 15  # Excel's own precision
 _MOST: Final = Decimal(10) ** _DIGITS
 # No number is rounded but to the places of its format: these have at most MAX_CODE_CHARS, and each may be a "%".
 _EXACT: Final = Context(prec=_DIGITS + 3 * MAX_CODE_CHARS)
+
+# Decimals that can tell two fractions apart whose denominators have _DIGITS digits. A number may have far more.
+_FRACTION_PLACES: Final = Decimal(1).scaleb(-2 * _DIGITS)
 
 _TOKEN: Final = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_.|\*.|\[(?P<bracket>[^\]]*)\]?|(?P<exponent>E[+-]0+)|(?P<general>General)|'
@@ -63,6 +71,25 @@ class _Piece:
     is_place: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Ratio:
+    """The pieces of a fraction: "# ?/? in". `whole` is what stands before it, with the whole number if it has places;
+    `fixed`: the denominator that the format names.
+    """
+
+    whole: Sequence[_Piece]
+    between: str
+    numerator: Sequence[_Piece]
+    line: str
+    denominator: Sequence[_Piece]
+    fixed: int | None
+    after: str
+
+    @property
+    def has_whole(self) -> bool:
+        return any(piece.is_place for piece in self.whole)
+
+
 @dataclass(slots=True)
 class _Section:
     """One of the forms that a format has for positive, negative and zero numbers. `whole`, `fraction`: what is shown on
@@ -79,6 +106,9 @@ class _Section:
     scale: int = 0
     """The power of ten by which the number is multiplied before it is shown."""
     is_known: bool = True
+    line: int | None = None
+    """The index in `whole` of the "/" of a fraction."""
+    ratio: _Ratio | None = None
 
     @property
     def pieces(self) -> list[_Piece]:
@@ -101,9 +131,12 @@ def shown_number(number: Decimal, code: str) -> str:
     section, is_signed = _chosen(sections, number)
     if section is None or not section.is_known:
         return ""
-    shown = _shown(section, abs(number)).strip()
-    has_sign = is_signed and number < 0 and any("1" <= sign <= "9" for sign in shown)
-    return f"-{shown}" if has_sign else shown
+    if section.ratio is not None:
+        shown, is_zero = _shown_ratio(section, section.ratio, abs(number))
+    else:
+        shown = _shown(section, abs(number))
+        is_zero = not any("1" <= sign <= "9" for sign in shown)
+    return f"-{shown.strip()}" if is_signed and number < 0 and not is_zero else shown.strip()
 
 
 def _chosen(sections: Sequence[_Section], number: Decimal) -> tuple[_Section | None, bool]:
@@ -151,13 +184,71 @@ def _parsed(code: str) -> _Section:
             section.has_point = True
             section.scale -= 3 * commas
             commas = 0
-        elif sign == "/" and section.has_places:  # a fraction
-            section.is_known = False
+        elif sign == "/" and section.has_places:
+            section.is_known = section.is_known and section.line is None and not section.has_point
+            section.line = len(section.whole)
+            pieces.append(_Piece(sign))
         else:
             section.scale += 2 * (sign == "%")
             pieces.append(_Piece(token["quoted"] or token["escaped"] or sign))
     section.scale -= 3 * commas
+    if section.line is not None:
+        section.ratio = _ratio(section.whole[: section.line], section.whole[section.line + 1 :])
+        section.is_known = section.is_known and section.ratio is not None and not section.has_exponent
     return section
+
+
+def _ratio(before: Sequence[_Piece], after: Sequence[_Piece]) -> _Ratio | None:
+    """Return the fraction with these pieces before and after its line; None if it is not understood."""
+    top = _while(before[::-1], lambda piece: not piece.text.strip())
+    numerator = _while(before[::-1][len(top) :], lambda piece: piece.is_place)
+    whole = before[: len(before) - len(top) - len(numerator)]
+    last = max((number for number, piece in enumerate(whole) if piece.is_place), default=-1)
+    bottom = _while(after, lambda piece: not piece.text.strip())
+    rest = after[len(bottom) :]
+    named = _while(rest, lambda piece: piece.text.isdecimal()) if rest and rest[0].text in _NAMED else ()
+    denominator = named or _while(rest, lambda piece: piece.is_place)
+    rest = rest[len(denominator) :]
+    if not (numerator and denominator) or any(piece.is_place or piece.text.isdecimal() for piece in rest):
+        return None
+    fixed = int(_text(named)) if named else None
+    line = f"{_text(top)}/{_text(bottom)}"
+    return _Ratio(
+        whole[: last + 1] or whole, _text(whole[last + 1 :]) if last >= 0 else "", numerator[::-1], line, denominator,
+        fixed, _text(rest),
+    )  # fmt: skip
+
+
+_NAMED: Final = frozenset("123456789")
+
+
+def _while(pieces: Sequence[_Piece], fits: Callable[[_Piece], bool]) -> Sequence[_Piece]:
+    return list(takewhile(fits, pieces))
+
+
+def _text(pieces: Sequence[_Piece]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+def _shown_ratio(section: _Section, ratio: _Ratio, number: Decimal) -> tuple[str, bool]:
+    """Return the fraction, and whether it is zero."""
+    exact = Fraction(number.scaleb(section.scale, _EXACT).quantize(_FRACTION_PLACES, ROUND_HALF_UP, _EXACT))
+    if ratio.fixed is None:
+        nearest = exact.limit_denominator(10 ** min(len(ratio.denominator), _DIGITS) - 1)
+        above, below = nearest.numerator, nearest.denominator
+    else:
+        above, below = (2 * exact * ratio.fixed + 1) // 2, ratio.fixed  # rounded half up
+    is_zero, whole = above == 0, 0
+    if ratio.has_whole:
+        whole, above = divmod(above, below)
+    shown = _filled(ratio.whole, str(whole or ""), grouped=section.is_grouped)
+    if ratio.has_whole and above == 0 and not any(piece.text == "0" for piece in ratio.numerator):
+        has_digit = any(sign.isdecimal() for sign in shown)
+        return f"{shown}{'' if has_digit else '0'}{ratio.after}", is_zero
+    over = _filled(ratio.numerator, str(above or ""), grouped=False) or "0"
+    under = str(below) if ratio.fixed is not None else _filled(ratio.denominator, str(below), grouped=False)
+    gap = ratio.between if shown.strip() else ratio.between.lstrip()
+    return f"{shown}{gap}{over}{ratio.line}{under}{ratio.after}", is_zero
 
 
 def _shown(section: _Section, number: Decimal) -> str:
@@ -168,21 +259,22 @@ def _shown(section: _Section, number: Decimal) -> str:
         return "".join(piece.text for piece in section.pieces)
     scaled = number.scaleb(section.scale, _EXACT).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP, _EXACT)
     whole, _, fraction = f"{scaled:f}".partition(".")
-    before, after = _whole(section, whole.lstrip("0")), _fraction(section, fraction)
+    before = _filled(section.whole, whole.lstrip("0"), grouped=section.is_grouped)
+    after = _fraction(section, fraction)
     return f"{before}.{after}" if after[:1].isdecimal() else before + after
 
 
-def _whole(section: _Section, digits: str) -> str:
-    """Fill the places before the point from the right; the first one takes all digits that are left."""
-    shown, places, done = list[str](), sum(piece.is_place for piece in section.whole), 0
-    for piece in reversed(section.whole):
+def _filled(pieces: Sequence[_Piece], digits: str, *, grouped: bool) -> str:
+    """Fill the places from the right; the first one takes all digits that are left."""
+    shown, places, done = list[str](), sum(piece.is_place for piece in pieces), 0
+    for piece in reversed(pieces):
         if not piece.is_place:
             shown.append(piece.text)
             continue
         places -= 1
         for _ in range(1 if places else max(1, len(digits) - done)):
             digit = digits[-1 - done] if done < len(digits) else "0" * (piece.text == "0")
-            if digit and section.is_grouped and done and done % 3 == 0:
+            if digit and grouped and done and done % 3 == 0:
                 shown.append(",")
             shown.append(digit)
             done += 1

@@ -1,10 +1,15 @@
 """Numbers of a spreadsheet show as their cells do."""
 
 from decimal import Decimal
+from fractions import Fraction
+from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bot.chat.attachments.number_format import MAX_CODE_CHARS, general_number, shown_number
+from bot.chat.attachments.number_format import BUILT_IN, MAX_CODE_CHARS, general_number, shown_number
+from tests.patience import cpu_s
 
 ACCOUNTING = '_-* #,##0.00 "€"_-;-* #,##0.00 "€"_-;_-* "-"?? "€"_-;_-@_-'
 PHONE = "[<=9999999]###-####;(###) ###-####"
@@ -44,7 +49,56 @@ def test_a_number_shows_as_in_its_cell(number: str, code: str, shown: str) -> No
     assert shown_number(Decimal(number), code) == shown
 
 
-@pytest.mark.parametrize("code", ["", "General", "# ?/?", ";;;", "##0.0E+0", "[Red]"])
+@pytest.mark.parametrize(
+    ("number", "code", "shown"),
+    [
+        ("1.5", BUILT_IN["12"], "1 1/2"),
+        ("3.14159265", BUILT_IN["13"], "3 14/99"),
+        ("3.14159265", "# ???/???", "3 16/113"),
+        ("0.5", "# ?/?", "1/2"),
+        ("-0.5", "# ?/?", "-1/2"),
+        ("-2.25", "# ?/?;[Red](# ?/?)", "(2 1/4)"),
+        ("2", "# ?/?", "2"),
+        ("0", "# ?/?", "0"),
+        ("0.99", "# ?/?", "1"),
+        ("-0.01", "# ?/?", "0"),
+        ("1.375", "# ?/8", "1 3/8"),
+        ("1.5", "# ?/8", "1 4/8"),
+        ("0.0625", "# ?/8", "1/8"),
+        ("99.99", "# ?/8", "100"),
+        ("0.3", "# ??/16", "5/16"),
+        ("0.25", "# ??/100", "25/100"),
+        ("1.5", "?/?", "3/2"),
+        ("0.25", "0 ?/?", "0 1/4"),
+        ("2", "# 0/0", "2 0/1"),
+        ("1234.5", "#,##0 ?/?", "1,234 1/2"),
+        ("1.5", '# ?/?"', "1 1/2"),
+        ("1.5", '# ?/?\\"', '1 1/2"'),
+        ("1.5", '# ?/? "in"', "1 1/2 in"),
+        ("1.5", "# ?? / ??", "1 1 / 2"),
+    ],
+)
+def test_a_fraction_shows_as_in_its_cell(number: str, code: str, shown: str) -> None:
+    assert shown_number(Decimal(number), code) == shown
+
+
+@given(st.decimals(0, 1, places=9), st.integers(1, 2))
+def test_a_fraction_is_the_nearest_with_so_many_digits(number: Decimal, digits: int) -> None:
+    shown = shown_number(number, f"0 {'?' * digits}/{'?' * digits}")
+    whole, _, fraction = shown.partition(" ")
+    shown_value = Fraction(whole) + Fraction(fraction or "0")
+    distances = (abs(Fraction(round(number * below), below) - Fraction(number)) for below in range(1, 10**digits))
+    assert abs(shown_value - Fraction(number)) == min(distances)
+
+
+def test_a_fraction_of_a_number_with_a_million_decimals_is_read_at_once() -> None:
+    began = process_time()
+    assert shown_number(Decimal("1e-999999"), "# ?/?") == "0"
+    assert shown_number(Decimal("0." + "3" * 10_000), f"# {'?' * 100}/{'?' * 100}") == "1/3"
+    assert process_time() - began < cpu_s(0.5)
+
+
+@pytest.mark.parametrize("code", ["", "General", "# ?/?/?", "#.?/?", "# ?/", ";;;", "##0.0E+0", "[Red]"])
 def test_of_a_format_that_shows_nothing_or_is_not_known_nothing_comes(code: str) -> None:
     assert not shown_number(Decimal("0.5"), code)
 
