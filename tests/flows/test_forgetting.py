@@ -341,12 +341,15 @@ async def test_the_title_goes_with_a_question_that_is_deleted_there(open_world: 
 # Answers that still grow
 
 
-async def test_the_beginning_of_an_answer_goes_with_its_question(open_world: AnyWorld, tmp_path: Path) -> None:
+async def test_the_beginning_of_an_answer_and_its_mark_go_with_the_question(
+    open_world: AnyWorld, tmp_path: Path
+) -> None:
     async with open_world() as world:
+        world.marks = True
         model = ScriptedProvider([["Your canoe is ", Until(hang)]])
         async with forgetting_host(tmp_path, model, world.clock) as host, world.serving(host):
             talk = Talk(tmp_path, world, host, model)
-            await world.ask("which colour is my canoe?")
-            await world.until(lambda: any("Your canoe" in page.text for page in talk.said()))
+            asked = await world.ask("which colour is my canoe?")
+            await world.until(lambda: any("Your canoe" in page.text for page in talk.said()) and world.marked(asked))
             await talk.press(await talk.forget("about canoe"), "Forget")
-            await world.until(lambda: not talk.said())
+            await world.until(lambda: not (talk.said() or world.marked(asked)))

@@ -198,6 +198,10 @@ class Answering:
         except StoreUnavailable:
             await _show_status(surface, reply_texts.UNSTORED)
             raise
+        except (LeaseLost, asyncio.CancelledError) as error:
+            if (running.lost or isinstance(error, LeaseLost)) and await self._was_forgotten(running.claim.turn):
+                end = ReplyEnd.TAKEN_BACK
+            raise
         finally:
             surface.finish(end)
         return None if closing is None else closing.outcome
@@ -400,6 +404,12 @@ class Answering:
             if stray is not None and stray.id not in pages:
                 log.info("turn %d: deleting a surplus page", turn)
                 await self._delete(stray, surface, until)
+
+    async def _was_forgotten(self, turn: int) -> bool:
+        try:
+            return await self._pages(turn) == ()
+        except StoreError:
+            return False
 
     async def _pages(self, turn: int) -> Sequence[str] | None:
         """Return the pages of a turn's reply; None if it has not ended, or the ledger cannot be asked now."""
