@@ -270,11 +270,15 @@ def _write_new(file: Path, text: str, sentence: str) -> Exit:
     """Write a file that only its owner can read, and that does not exist yet. Raises SettingsError."""
     try:
         file.touch(mode=0o600, exist_ok=False)
-        file.write_text(text, encoding="utf-8")
     except FileExistsError:
         complain(f"cogency eval: {eval_texts.FILE_EXISTS.format(file=file)}")
         return Exit.ARGUMENTS
     except OSError as error:
+        raise SettingsError(eval_texts.NOT_WRITTEN.format(file=file, reason=unwritable_reason(error, file))) from None
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        file.unlink(missing_ok=True)  # else the next attempt would find a file
         raise SettingsError(eval_texts.NOT_WRITTEN.format(file=file, reason=unwritable_reason(error, file))) from None
     write_out(sys.stdout, f"{sentence}\n")
     return Exit.OK

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,8 +12,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from agent.errors import SettingsError
+from bot.app.settings import load_settings
 from bot.chat.exit_codes import Exit
 from bot.evals.starter import starter_text
+from bot.setup.arguments import Subcommand, parser
+from bot.setup.cli_eval import COMMANDS
 from store.engine import Store, open_store
 from tests.bot.evals.test_page import starter_row, yaml_blocks
 from tests.contracts.test_feedback import SHARED, WRONG, disliked
@@ -156,6 +161,19 @@ async def test_a_run_writes_all_reports_and_stores_only_names_and_counts(tmp_pat
     assert newest is not None
     assert [(each.question, each.status) for each in newest.answers] == [(OTHER, "passed")]
     assert "boat" in newest.answers[0].asked
+
+
+async def test_a_file_that_has_no_room_is_not_left_there_in_part(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    options = vars(parser().parse_args(["eval", "--write-starter", str(tmp_path / "my.yaml")]))
+    given = {name: value for name, value in options.items() if name not in {"command", "config"}}
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(SettingsError, match="File too large"):
+            await COMMANDS[Subcommand.EVAL](load_settings({}), **given)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not (tmp_path / "my.yaml").exists()
 
 
 async def test_a_file_is_checked_without_any_model(tmp_path: Path) -> None:

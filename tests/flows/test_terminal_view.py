@@ -24,7 +24,7 @@ def test_entries_are_seen_deleted_corrected_and_exported(tmp_path: Path) -> None
     kept = cogency(tmp_path, "chat", typed=f"/memory export {path}\n/memory export {tmp_path}/none/mine.json\n")
     assert kept.returncode == Exit.FAILED
     assert kept.stderr.rstrip().endswith(
-        "mine.json could not be written. Choose a file in a folder where you can create files."
+        "mine.json could not be written (No such file or directory). Choose another file or folder."
     )
     assert "already exists, so nothing was written." in kept.stderr
     assert kept.stdout == ""

@@ -9,7 +9,8 @@ permanently.
 import asyncio
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Final
 from agent.errors import Refused
 from agent.incoming import Attachment
 from agent.memory.attribution import FILES_NOTE
+from agent.path_errors import unwritable_reason
 from agent.stored_messages import AttachedMessage
 from bot.chat.attachments.kinds import MAX_NAME_CHARS
 from bot.chat.commands.declaration import AnyCommand, ArgumentKind
@@ -97,14 +99,18 @@ def _non_blocking(path: str, flags: int) -> int:
 
 def write_file(name: str, content: str) -> str:
     """Write a new file that only the user can read; return the sentence that says so. Raises Refused on failure."""
+    path = Path(name)
     try:
+        path = path.expanduser()
         # The new file is written through its handle: in a shared folder, the name may point elsewhere a moment later.
-        with open(Path(name).expanduser(), "x", encoding="utf-8", opener=_owner_only) as file:
+        with open(path, "x", encoding="utf-8", opener=_owner_only) as file, _removed_if_incomplete(path, file.fileno()):
             file.write(content)
+            file.flush()
     except FileExistsError:
         raise Refused(platforms_texts.FILE_EXISTS.format(name=name)) from None
-    except (OSError, RuntimeError, ValueError):
-        raise Refused(platforms_texts.FILE_UNWRITABLE.format(name=name)) from None
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = unwritable_reason(error, path) if isinstance(error, OSError) else str(error).rstrip(".")
+        raise Refused(platforms_texts.FILE_UNWRITABLE.format(name=name, reason=reason)) from None
     return platforms_texts.FILE_WRITTEN.format(name=formatting.literal(name))
 
 
@@ -117,6 +123,18 @@ def write_files(files: Sequence[OutFile]) -> list[Path]:
     for path, file in zip(paths, files, strict=True):
         path.write_bytes(file.content)
     return paths
+
+
+@contextmanager
+def _removed_if_incomplete(path: Path, descriptor: int) -> Generator[None]:
+    """Remove the file at an error, unless another one has its name by now."""
+    try:
+        yield
+    except OSError:
+        with suppress(OSError):
+            if os.path.samestat(path.lstat(), os.fstat(descriptor)):
+                path.unlink()
+        raise
 
 
 def _owner_only(path: str, flags: int) -> int:

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import resource
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import StoreError
+from agent.errors import Refused, StoreError
 from agent.events import Outcome
 from agent.incoming import Attachment
 from agent.messages import Depth
@@ -25,6 +26,7 @@ from bot.chat.texts import formatting
 from bot.forgetting import texts as forgetting_texts
 from bot.memory.commands import MAY_DECIDE
 from bot.platforms import texts as platforms_texts
+from bot.platforms.terminal.attachments import write_file
 from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.run import answer_as_json, ask_once, chat, question_of
 from bot.tools.answers import QuestionAnswer
@@ -239,7 +241,9 @@ async def test_an_export_is_shown_or_written_to_a_new_file_for_its_person_alone(
     exports = (f"/memory export {path}", f"/memory export {path}", f"/memory export {tmp_path}/no/such/place")
     complaints = [
         formatting.literal(platforms_texts.FILE_EXISTS.format(name=path)),
-        formatting.literal(platforms_texts.FILE_UNWRITABLE.format(name=f"{tmp_path}/no/such/place")),
+        formatting.literal(
+            platforms_texts.FILE_UNWRITABLE.format(name=f"{tmp_path}/no/such/place", reason="No such file or directory")
+        ),
     ]
     shown, written = await conversation(
         FakeChatBot(), "/memory export", *exports, ends=Exit.FAILED, complaints=complaints
@@ -247,6 +251,17 @@ async def test_an_export_is_shown_or_written_to_a_new_file_for_its_person_alone(
     assert shown == '```json\n{"facts": []}\n```'
     assert (path.read_text(), path.stat().st_mode & 0o777) == ('{"facts": []}', 0o600)
     assert written == platforms_texts.FILE_WRITTEN.format(name=formatting.literal(str(path)))
+
+
+def test_a_file_that_has_no_room_is_not_left_there_in_part(tmp_path: Path) -> None:
+    path, limits = tmp_path / "mine.json", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(Refused, match=r"mine\.json could not be written \(File too large\)"):
+            write_file(str(path), "a" * 100_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not path.exists()
 
 
 async def test_an_export_is_written_through_no_link(tmp_path: Path) -> None:
