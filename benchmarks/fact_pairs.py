@@ -153,8 +153,9 @@ from agent.turn_records import Claiming, Closing
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel
 from bot.memory.learning import DOUBTS, OPTIONS, Learner
-from store.engine import Store, open_store
+from store.engine import Store
 from tests.fakes.clock import FakeClock
+from tests.fakes.store import store_in_memory
 
 STATEMENT_PAIRS: Final = Path(__file__).parent / "data" / "statement_pairs.jsonl"
 EPOCH: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -395,9 +396,16 @@ class Taken:
     marked: bool
 
 
-async def _take(scene: Scene, road: Road, pair: StatementPair) -> Taken:
+async def _take(scene: Scene, name: str, road: Road, pair: StatementPair) -> dict[str, Taken]:
+    """Return what becomes of a pair on a road, and on those after it (`JUDGED`)."""
     await road(scene, pair)
-    return await _outcome(scene, pair)
+    taken = {name: await _outcome(scene, pair)}
+    if (judged := JUDGED.get(name)) is not None:
+        await scene.settle_all()
+        always = taken[f"{judged}_always"] = await _outcome(scene, pair)
+        # One that is always right says the same of those that must be superseded, and of the others that both hold.
+        taken[judged] = always if pair.must_supersede else taken[name]
+    return taken
 
 
 async def _outcome(scene: Scene, pair: StatementPair) -> Taken:
@@ -416,7 +424,7 @@ async def take_model_roads(
     """Return what becomes of the pairs with a key if this model judges what is marked, and how it judged."""
     taken: dict[str, list[Taken]] = {}
     metrics: dict[str, float] = {}
-    store = await open_store("sqlite://")
+    store = store_in_memory()
     try:
         for name, size in (("judged_model", 1), ("judged_model_many", MANY)):
             scenes = {Scene(store, Person(f"{name}-{number}", "Ann")): pair for number, pair in enumerate(pairs)}
@@ -432,23 +440,18 @@ async def take_model_roads(
 
 
 async def take_roads(pairs: Sequence[StatementPair]) -> dict[str, list[Taken]]:
+    """Return what becomes of each pair on each road, in the order of the pairs.
+
+    A pair takes all roads before the next one does, so that what was analyzed of its sentences is still cached.
+    """
     taken: dict[str, list[Taken]] = {}
-    store = await open_store("sqlite://")
+    store = store_in_memory()
     try:
-        for name, road in ROADS.items():
-            scenes = [Scene(store, Person(f"{name}-{number}", "Ann")) for number in range(len(pairs))]
-            taken[name] = [await _take(scene, road, pair) for scene, pair in zip(scenes, pairs, strict=True)]
-            if (judged := JUDGED.get(name)) is None:
-                continue
-            for scene in scenes:
-                await scene.settle_all()
-            always = [await _outcome(scene, pair) for scene, pair in zip(scenes, pairs, strict=True)]
-            taken[f"{judged}_always"] = always
-            # One that is always right says the same of those that must be superseded, and of the others that both hold.
-            taken[judged] = [
-                after if after.pair.must_supersede else before
-                for before, after in zip(taken[name], always, strict=True)
-            ]
+        for number, pair in enumerate(pairs):
+            for name, road in ROADS.items():
+                scene = Scene(store, Person(f"{name}-{number}", "Ann"))
+                for result, outcome in (await _take(scene, name, road, pair)).items():
+                    taken.setdefault(result, []).append(outcome)
     finally:
         await store.close()
     return taken

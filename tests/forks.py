@@ -42,6 +42,8 @@ WAITING: Final = ("tests/flows/", "tests/films/", "tests/deploy/")
 VENDORS: Final = ("tests/agent/providers/", "tests/contracts/test_providers.py")
 # These compute longest, and the setup of each file takes long, too: a file is one part.
 LONGEST: Final = ("tests/benchmarks/",)
+# Each of the last tests of these files computes for a minute: a test is one part, and they begin first.
+MINUTES: Final = ("tests/benchmarks/test_fact_pairs.py",)
 COMPUTING: Final = 2  # Processes that begin with the longest
 
 Part: TypeAlias = Sequence[int]  # Places in the list of tests
@@ -105,14 +107,14 @@ def parts_of(names: Sequence[str]) -> list[Part]:
         places = [*group]
         size = WAITING_PART_TESTS if file.startswith(WAITING) else PART_TESTS
         if file.startswith(LONGEST):
-            size = len(places)
+            size = 1 if file.startswith(MINUTES) else len(places)
         parts += [places[at : at + size] for at in range(0, len(places), size)]
-    return sorted(parts, key=lambda part: _order(names[part[0]]))
+    return sorted(parts, key=lambda part: -_order(names[part[0]]))
 
 
 def _order(name: str) -> int:
-    kinds = (WAITING, (), VENDORS, LONGEST)
-    return next((order for order, names in enumerate(kinds) if name.startswith(names)), 1)
+    kinds = (MINUTES, LONGEST, VENDORS, (), WAITING)
+    return next((order for order, names in enumerate(kinds) if name.startswith(names)), 3)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -120,6 +120,11 @@ def test_tests_that_import_the_clients_of_vendors_stand_at_the_end_where_few_pro
     assert [part[0] for part in parts_of(names)] == [4, 2, 3, 0, 1]
 
 
+def test_tests_of_minutes_are_parts_of_their_own_which_begin_before_other_benchmarks() -> None:
+    names = [f"tests/benchmarks/{file}.py::test_{number}" for file in ("test_fact_pairs", "test_z") for number in "abc"]
+    assert [list(part) for part in parts_of(names)] == [[3, 4, 5], [0], [1], [2]]  # the last parts begin first
+
+
 def test_the_server_of_processes_starts_ahead_only_for_tests_that_may_wait() -> None:
     assert all(may_wait([one]) for one in ("tests", "tests/flows", "tests/flows/test_x.py::test_y", "tests/deploy/"))
     assert not may_wait(["tests/agent", "tests/bot", "tests/test_reference.py"])
