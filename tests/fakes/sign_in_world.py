@@ -23,6 +23,7 @@ from bot.tools.mcp.people import PersonServers
 from bot.tools.mcp.source import McpSource, PeopleSettings, open_mcp
 from store.engine import Store
 from tests.fakes.fast_clock import MovedClock
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.fakes.oauth_server import ToolService
 from tests.patience import PATIENCE_S
 
@@ -62,7 +63,7 @@ class Browser:
 
     async def _send(self, method: str, url: str, form: dict[str, str] | None = None) -> httpx2.Response:
         cookie = "; ".join(f"{name}={value}" for name, value in {**self.cookies, "user": self.user}.items())
-        async with httpx2.AsyncClient(timeout=PATIENCE_S, verify=False) as client:
+        async with httpx2.AsyncClient(timeout=PATIENCE_S, verify=NO_AUTHORITIES) as client:
             answer = await client.request(method, url, data=form, headers={"cookie": cookie})
             self.cookies |= {cookie.name: cookie.value or "" for cookie in client.cookies.jar}
             return answer

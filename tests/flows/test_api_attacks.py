@@ -19,6 +19,7 @@ from bot.api.tokens import PREFIX, OwnersAudit, TokenRequest, TokenService
 from store.engine import open_api_tokens, open_audit
 from tests.fakes.api_bot import ANN, BEN, ApiBot, api_bot
 from tests.fakes.model_server import DONE, ModelServer, head, text
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
@@ -52,7 +53,10 @@ async def answer_of(bot: ApiBot, lines: str, body: bytes = b"") -> str:
 async def test_whoever_has_no_valid_token_and_scope_gets_no_answer_and_learns_nothing(tmp_path: Path) -> None:
     async with ModelServer([]) as model:
         settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url}
-        async with api_bot(tmp_path, **settings) as bot, httpx.AsyncClient(base_url=bot.address) as client:
+        async with (
+            api_bot(tmp_path, **settings) as bot,
+            httpx.AsyncClient(base_url=bot.address, verify=NO_AUTHORITIES) as client,
+        ):
             good, revoked = await bot.token(), await bot.token()
             await bot.revoke(revoked)
             recalls = await bot.token(scopes=frozenset({TokenScope.RECALL}))
@@ -94,7 +98,10 @@ async def test_whoever_has_no_valid_token_and_scope_gets_no_answer_and_learns_no
 async def test_tricks_with_paths_methods_headers_and_bodies_are_refused(tmp_path: Path) -> None:
     async with ModelServer([]) as model:
         settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url}
-        async with api_bot(tmp_path, **settings) as bot, httpx.AsyncClient(base_url=bot.address) as client:
+        async with (
+            api_bot(tmp_path, **settings) as bot,
+            httpx.AsyncClient(base_url=bot.address, verify=NO_AUTHORITIES) as client,
+        ):
             bearer = {"authorization": f"Bearer {await bot.token()}"}
             deep = b'{"model":' + b"[" * 5_000 + b"]" * 5_000 + b"}"
             asked = json.dumps(ASKED).encode()
@@ -161,7 +168,10 @@ async def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_read(tmp
 async def test_nobody_continues_or_reads_the_conversation_of_somebody_else(tmp_path: Path) -> None:
     async with ModelServer(lambda _: [head(), text("Yes."), DONE]) as model:
         settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url}
-        async with api_bot(tmp_path, **settings) as bot, httpx.AsyncClient(base_url=bot.address) as client:
+        async with (
+            api_bot(tmp_path, **settings) as bot,
+            httpx.AsyncClient(base_url=bot.address, verify=NO_AUTHORITIES) as client,
+        ):
 
             async def ask(secret: str, **fields: Any) -> httpx.Response:
                 bearer = {"authorization": f"Bearer {secret}"}

@@ -28,6 +28,7 @@ from tests.fakes.api_bot import ANN, BEN, ApiBot, api_bot
 from tests.fakes.caller import FakeCaller
 from tests.fakes.incoming import said
 from tests.fakes.new_database import new_database
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.patience import PATIENCE_S
 
 ALL = PERSONAL
@@ -45,7 +46,7 @@ def documented(bot: ApiBot, secret: str) -> tuple[str, dict[str, str]]:
 @asynccontextmanager
 async def client_of(bot: ApiBot, secret: str) -> AsyncGenerator[Client]:
     address, headers = documented(bot, secret)
-    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S, verify=NO_AUTHORITIES) as http:
         transport = streamable_http_client(address, http_client=http)
         async with Client(transport, read_timeout_seconds=PATIENCE_S) as client:
             yield client
@@ -92,7 +93,8 @@ async def test_what_one_told_the_bot_at_work_is_there_in_the_editor_within_ones_
             async with client_of(bot, await bot.token(ANN, reads)) as reading:
                 assert [tool.name for tool in (await reading.list_tools()).tools] == ["recall"]
         await bot.revoke(ann)
-        refused = await httpx2.AsyncClient().post(f"{bot.address}/mcp", headers={"authorization": f"Bearer {ann}"})
+        http = httpx2.AsyncClient(verify=NO_AUTHORITIES)
+        refused = await http.post(f"{bot.address}/mcp", headers={"authorization": f"Bearer {ann}"})
         assert (refused.status_code, refused.json()["error"]["message"]) == (401, texts.UNAUTHORIZED)
 
 
@@ -113,7 +115,7 @@ async def test_an_editor_signs_its_person_in_with_a_code_from_their_direct_messa
         browser = Browser(bot)
         metadata = OAuthClientMetadata(client_name="My Editor", redirect_uris=[AnyUrl(BACK)])
         auth = OAuthClientProvider(f"{bot.address}/mcp", metadata, Kept(), browser.open, browser.result)
-        async with httpx2.AsyncClient(auth=auth, timeout=PATIENCE_S) as http:
+        async with httpx2.AsyncClient(auth=auth, timeout=PATIENCE_S, verify=NO_AUTHORITIES) as http:
             transport = streamable_http_client(f"{bot.address}/mcp", http_client=http)
             async with Client(transport, read_timeout_seconds=PATIENCE_S) as client:
                 assert [tool.name for tool in (await client.list_tools()).tools] == ["recall", "remember"]
@@ -149,7 +151,7 @@ class Browser:
         assert address.startswith(f"{self.bot.address}/oauth/authorize?")
         code = await self.bot.host.commands["tokens"].run(CommandCall(words="sign-in", caller=ANN_CALLS))
         (entered,) = re.findall(r"\*\*([A-Z2-7-]{14})\*\*", code.text)
-        async with httpx2.AsyncClient(timeout=PATIENCE_S) as http:
+        async with httpx2.AsyncClient(timeout=PATIENCE_S, verify=NO_AUTHORITIES) as http:
             page = await http.get(address)
             (request,) = re.findall(r'name="request" value="([^"]*)"', page.text)
             form = {"request": read_references(request), "code": entered}

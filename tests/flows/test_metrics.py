@@ -34,6 +34,7 @@ from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.incoming import said
 from tests.fakes.model_server import DONE, ModelServer, Reply, Wait, event, head, text
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.fakes.sign_in_world import free_port
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import limited
@@ -57,7 +58,7 @@ def answering(*steps: str | Wait) -> Reply:
 
 
 async def scraped(port: int) -> Samples:
-    async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(timeout=PATIENCE_S, verify=NO_AUTHORITIES) as client:
         answer = await client.get(f"http://127.0.0.1:{port}/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     return read(answer.text)

@@ -9,6 +9,7 @@ from agent.machine import CLOCK
 from bot.app.settings import load_settings
 from bot.setup.operator import operator_link, operator_sessions, sign_operators_out
 from tests.fakes.model_server import ModelServer
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.fakes.sign_in_world import free_port
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
@@ -30,7 +31,7 @@ async def test_an_operator_signs_in_by_a_link_from_the_shell_and_sees_what_was_a
             await until(lambda: "At the pier." in "".join(one.text for one in slack.state.answers(general, asked.ts)))
             settings = load_settings(environment(tmp_path, everything))
             _, link, _ = (await operator_link(settings)).split("\n")
-            async with httpx.AsyncClient(timeout=PATIENCE_S, follow_redirects=True) as browser:
+            async with httpx.AsyncClient(timeout=PATIENCE_S, follow_redirects=True, verify=NO_AUTHORITIES) as browser:
                 here = f"http://{urlsplit(link).netloc}"
                 assert (await browser.get(here)).status_code == 403
                 form = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -25,6 +25,7 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import TIMEOUT_S
 from bot.platforms.slack.installed import EARLY, LEASE, RETRY_S
 from tests.fakes.kept_installations import KeptInstallations
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.sign_in_world import BAD_FORMS, KEY, OTHER_KEY, Browser
 from tests.fakes.slack_faults import HANGS, Fault
@@ -463,7 +464,7 @@ async def test_an_app_without_rotation_is_served_with_a_token_that_stays(world: 
 async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
     world: InstallWorld, content_type: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with world.process(recording_host()), httpx2.AsyncClient(verify=False) as client:
+    async with world.process(recording_host()), httpx2.AsyncClient(verify=NO_AUTHORITIES) as client:
         for body in (b"browser=x", b"\xff\xfe", b"--b\r\n\r\n"):
             answer = await client.post(world.link, content=body, headers={"content-type": content_type})
             assert answer.status_code in (400, 403)
@@ -474,7 +475,7 @@ async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
 async def test_a_form_that_says_that_it_is_compressed_is_not_unpacked(
     world: InstallWorld, encoding: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with world.process(recording_host()), httpx2.AsyncClient(verify=False) as client:
+    async with world.process(recording_host()), httpx2.AsyncClient(verify=NO_AUTHORITIES) as client:
         answer = await client.post(world.link, content=b"browser=x", headers={"content-encoding": encoding})
         assert answer.status_code in (400, 403)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]

@@ -18,6 +18,7 @@ from benchmarks.house_code import ROOT
 from bot.webhooks.presets import samples
 from tests.fakes.debian_programs import debian_program, with_data
 from tests.fakes.model_server import DONE, ModelServer, head, text
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.fakes.sign_in_world import free_port
 from tests.fakes.slack import FakeSlack
 from tests.flows.test_service import by_model, on_slack, service
@@ -52,7 +53,7 @@ def on_http(folder: Path, port: int, more: str = "") -> Mapping[str, str]:
 async def delivered(address: str, body: bytes) -> int:
     """Deliver as Alertmanager does, which tries again until the bot listens; return the status."""
     headers = {"authorization": f"Bearer {SECRET}", "content-type": "application/json"}
-    async with httpx.AsyncClient() as http, asyncio.timeout(PATIENCE_S):
+    async with httpx.AsyncClient(verify=NO_AUTHORITIES) as http, asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 return (await http.post(f"{address}/hooks/alerts", content=body, headers=headers)).status_code
@@ -116,7 +117,7 @@ async def alert(address: str, ends: timedelta) -> None:
         "startsAt": (now - timedelta(minutes=1)).isoformat(),
         "endsAt": (now + ends).isoformat(),
     }
-    async with httpx.AsyncClient() as http, asyncio.timeout(PATIENCE_S):
+    async with httpx.AsyncClient(verify=NO_AUTHORITIES) as http, asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 (await http.post(f"{address}/api/v2/alerts", json=[row])).raise_for_status()

@@ -17,6 +17,7 @@ from websockets.exceptions import InvalidStatus
 
 from bot.chat.http_routes import HttpRoutes, PublicSite, RequestRefused, read_body
 from bot.chat.web_server import serving
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.patience import PATIENCE_S
 
 
@@ -36,7 +37,7 @@ async def client() -> AsyncGenerator[httpx.AsyncClient]:
     async with (
         asyncio.timeout(PATIENCE_S),
         serving(site, "127.0.0.1", 0) as address,
-        httpx.AsyncClient(base_url=address) as one,
+        httpx.AsyncClient(base_url=address, verify=NO_AUTHORITIES) as one,
     ):
         yield one
 

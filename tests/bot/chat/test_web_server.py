@@ -16,6 +16,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from bot.chat.web_server import CONNECTIONS, HEAD_BYTES, MESSAGE_BYTES, serving
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.patience import PATIENCE_S
 
 
@@ -40,12 +41,12 @@ def app() -> Starlette:
 async def test_a_page_is_served_only_while_the_block_runs() -> None:
     handled = signal.getsignal(signal.SIGINT)
     async with serving(app(), "127.0.0.1", 0) as address:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(verify=NO_AUTHORITIES) as client:
             answer = await client.get(address, headers={"X-Forwarded-For": "10.1.1.1", "X-Forwarded-Proto": "https"})
         assert answer.text == "http 127.0.0.1", "what a request says of a proxy is not believed"
         assert "server" not in answer.headers
         assert signal.getsignal(signal.SIGINT) is handled
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(verify=NO_AUTHORITIES) as client:
         with pytest.raises(httpx.ConnectError):
             await client.get(address)
 
@@ -97,7 +98,7 @@ async def test_connections_that_are_kept_open_keep_nobody_out_and_take_few_files
         for _, writer in held:
             stack.callback(writer.close)
             writer.write(sent)
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(verify=NO_AUTHORITIES) as client:
             for _ in range(3):
                 assert (await client.get(address, headers={"Connection": "close"})).status_code == 200
         for reader, _ in held[:60]:
@@ -117,7 +118,7 @@ async def test_a_connection_that_is_answered_is_not_closed_for_others() -> None:
     async with asyncio.timeout(PATIENCE_S), AsyncExitStack() as stack:
         pages = Starlette(routes=[Route("/", hello), Route("/slow", slow)])
         address = await stack.enter_async_context(serving(pages, "127.0.0.1", 0))
-        client = await stack.enter_async_context(httpx.AsyncClient())
+        client = await stack.enter_async_context(httpx.AsyncClient(verify=NO_AUTHORITIES))
         asked = asyncio.create_task(client.get(f"{address}/slow"))
         await begun.wait()
         for _ in range(CONNECTIONS + 20):

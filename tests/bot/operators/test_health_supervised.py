@@ -17,6 +17,7 @@ from bot.chat.telemetry import LoopWoke, TelemetryEvent
 from bot.operators import health
 from bot.operators.health import METRICS_TYPE, Liveness, Vitals, supervised
 from tests.fakes.clock import FakeClock
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.fakes.sign_in_world import free_port
 from tests.patience import PATIENCE_S
 
@@ -130,7 +131,7 @@ async def test_systemd_is_notified_of_a_beat_each_second() -> None:
 
 
 async def asked(port: int, path: str) -> tuple[int, object]:
-    async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(timeout=PATIENCE_S, verify=NO_AUTHORITIES) as client:
         answer = await client.get(f"http://127.0.0.1:{port}{path}")
         return answer.status_code, answer.json()
 
@@ -145,7 +146,7 @@ async def test_a_supervisor_gets_an_http_answer_while_the_loop_is_stalled() -> N
         await clock.advance(health.LOOK_S)
         assert await asked(port, "/readyz") == (200, {"ok": True, "why": []})
         alive.beat -= 20  # as if the beat had stopped
-        with httpx.Client(timeout=PATIENCE_S) as client:
+        with httpx.Client(timeout=PATIENCE_S, verify=NO_AUTHORITIES) as client:
             answer = client.get(f"http://127.0.0.1:{port}/livez")  # noqa: ASYNC212 -- this loop is blocked meanwhile
         assert (answer.status_code, answer.json()["why"]) == (503, ["the event loop has been blocked for 20 s"])
     with pytest.raises(httpx.ConnectError):
@@ -177,7 +178,7 @@ async def test_metrics_are_served_at_the_same_address_if_enabled(
     port = free_port()
     async with (
         supervised(FakeClock(auto=False), ("127.0.0.1", port), {}, metrics=metrics),
-        httpx.AsyncClient(timeout=PATIENCE_S) as client,
+        httpx.AsyncClient(timeout=PATIENCE_S, verify=NO_AUTHORITIES) as client,
     ):
         answer = await client.get(f"http://127.0.0.1:{port}/metrics")
     assert answer.status_code == status

@@ -24,6 +24,7 @@ from bot.webhooks.signatures import sign
 from bot.webhooks.storing import BATCH
 from tests.fakes.clock import FakeClock
 from tests.fakes.hook_senders import hooks_of
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.patience import PATIENCE_S
 
 HOOKS = hooks_of(
@@ -89,7 +90,7 @@ class Door:
 @asynccontextmanager
 async def door(hooks: Mapping[str, Hook] = HOOKS, body_s: float = PATIENCE_S) -> AsyncGenerator[Door]:
     clock = FakeClock()
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(verify=NO_AUTHORITIES) as http:
         opened = Door(http, clock)
         receiver = Receiver(hooks, opened, clock, opened, body_s)  # pyright: ignore[reportArgumentType] -- the part of the store that it uses
         async with asyncio.timeout(PATIENCE_S), serving(PublicSite([HttpRoutes(PATH, receiver)]), "127.0.0.1", 0) as at:
@@ -303,7 +304,7 @@ async def test_refusals_are_logged_once_a_minute_for_each_hook_and_reason(caplog
 async def test_a_thousand_deliveries_at_once_are_each_answered() -> None:
     """Without a server, whose connections are bounded before (`tests/bot/chat/test_web_server.py`)."""
     hooks = hooks_of(plain='preset = "json"\nchannel = "discord:1"\nper_minute = 6000\n')
-    async with httpx.AsyncClient() as http, asyncio.timeout(PATIENCE_S):
+    async with httpx.AsyncClient(verify=NO_AUTHORITIES) as http, asyncio.timeout(PATIENCE_S):
         opened, hook = Door(http, FakeClock()), hooks["plain"]
         receiver = Receiver(hooks, opened, opened.clock, opened)  # pyright: ignore[reportArgumentType] -- as above
         statuses = list[int]()

@@ -28,6 +28,7 @@ from bot.chat.telemetry import RequestHandled, TelemetryEvent
 from bot.chat.web_server import serving
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.mcp_users import ANNA, BEN, FakeMcpUser, personal_tools
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.patience import PATIENCE_S
 
@@ -86,7 +87,7 @@ class Site:
         self, secret: str = "anna", mode: str = "auto", asks: ElicitationFnT | None = None
     ) -> AsyncGenerator[Client]:
         headers = {"authorization": f"Bearer {secret}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S, verify=NO_AUTHORITIES) as http:
             transport = streamable_http_client(f"{self.url}/mcp", http_client=http)
             async with Client(
                 transport, mode=mode, elicitation_callback=asks, read_timeout_seconds=PATIENCE_S
@@ -99,7 +100,7 @@ class Site:
         """`headers`: by their names with underscores, "" to leave one out."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         given = {name: value for name, value in {**HEADERS, **named}.items() if value}
-        async with httpx2.AsyncClient(timeout=PATIENCE_S) as http:
+        async with httpx2.AsyncClient(timeout=PATIENCE_S, verify=NO_AUTHORITIES) as http:
             return await http.request(method, f"{self.url}{path}", content=body, headers=given)
 
 

@@ -27,6 +27,7 @@ from bot.chat.telemetry import SILENT
 from bot.chat.web_server import serving
 from store.engine import Store
 from tests.fakes.clock import FakeClock
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.fakes.store import store_in_memory
 from tests.fakes.webhook_receiver import webhook_receiver
 from tests.patience import PATIENCE_S
@@ -115,7 +116,7 @@ async def browser() -> AsyncGenerator[Browser]:
     routes = [HttpRoutes(path, site) for path in (OAUTH, RESOURCE_METADATA, SERVER_METADATA)]
     async with (
         serving(PublicSite(routes), "127.0.0.1", 0) as url,
-        httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S) as http,
+        httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S, verify=NO_AUTHORITIES) as http,
     ):
         opened = Browser(store, site, http)
         await opened.register()
@@ -374,7 +375,7 @@ async def test_scopes_that_the_operator_no_longer_lets_people_give_are_not_refre
     narrower = replace(site, scopes=frozenset({TokenScope.ASK}))
     async with (
         serving(PublicSite([HttpRoutes(OAUTH, narrower)]), "127.0.0.1", 0) as url,
-        httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S) as http,
+        httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S, verify=NO_AUTHORITIES) as http,
     ):
         later = Browser(browser.store, narrower, http, browser.client)
         assert (await refreshed(later, first["refresh_token"])).json()["error"] == "invalid_grant"
@@ -397,7 +398,7 @@ async def test_an_app_that_a_document_describes_signs_its_person_in(browser: Bro
         site = replace(browser.site, documents=ClientDocuments(reached, "Test/1", browser.site.clock))
         async with (
             serving(PublicSite([HttpRoutes(OAUTH, site)]), "127.0.0.1", 0) as url,
-            httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S) as http,
+            httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S, verify=NO_AUTHORITIES) as http,
         ):
             there = Browser(browser.store, site, http, app)
             page = await there.open()

@@ -17,6 +17,7 @@ from bot.tools.accounts.pages import CONNECTIONS, SignInPages, listening
 from bot.tools.accounts.sign_in import OAuthSignInService
 from bot.tools.mcp.source import NO_MCP_SERVERS
 from store.engine import Store
+from tests.fakes.no_authorities import NO_AUTHORITIES
 from tests.fakes.oauth_server import ToolService, tool_service
 from tests.fakes.sign_in_world import (
     ANN,
@@ -94,7 +95,7 @@ async def test_a_name_cannot_look_like_another_person_or_like_the_page(
 async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
     store: Store, service: ToolService, content_type: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with sign_ins(store, with_account(service)) as world, httpx2.AsyncClient() as client:
+    async with sign_ins(store, with_account(service)) as world, httpx2.AsyncClient(verify=NO_AUTHORITIES) as client:
         link = await world.link(ANN)
         for body in (b"browser=x", b"\xff\xfe", b"--b\r\n\r\n", b"&" * 5_000):
             answer = await client.post(link, content=body, headers={"content-type": content_type})
@@ -106,7 +107,7 @@ async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
 async def test_a_form_that_says_that_it_is_compressed_is_not_unpacked(
     store: Store, service: ToolService, encoding: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with sign_ins(store, with_account(service)) as world, httpx2.AsyncClient() as client:
+    async with sign_ins(store, with_account(service)) as world, httpx2.AsyncClient(verify=NO_AUTHORITIES) as client:
         link = await world.link(ANN)
         for body in (b"browser=x", gzip.compress(b"browser=" + b"x" * 1_000_000)):
             answer = await client.post(link, content=body, headers={"content-encoding": encoding})
