@@ -412,6 +412,7 @@ async def _copy_to_file(url: str, part: Path, tell: ReportProgress) -> None:
         path = sqlite_path(rest)
         if path is None or not path.exists():
             raise StoreError(texts.SQLITE_NOT_YET.format(path=path))
+        await asyncio.to_thread(_require_database, path)
         copying = asyncio.ensure_future(asyncio.to_thread(_vacuum, path, part))
         while not copying.done():
             tell("copying", _size(part), _size(path))
@@ -426,6 +427,16 @@ async def _copy_to_file(url: str, part: Path, tell: ReportProgress) -> None:
     finally:
         await database.close()
     return None
+
+
+def _require_database(path: Path) -> None:
+    """Raises StoreError for a file that is no database of this program, of whatever version."""
+    if not path.is_file():
+        raise StoreError(texts.SQLITE_NOT_OPENED.format(path=path, reason=texts.NOT_A_FILE))
+    with _connect(path) as source:
+        if version(source) is None:
+            is_empty = not inspect(source).get_table_names()
+            raise StoreError((texts.SQLITE_NOT_YET if is_empty else texts.OTHER_PROGRAM).format(path=path, where=path))
 
 
 def _vacuum(path: Path, part: Path) -> None:

@@ -20,6 +20,7 @@ from agent.errors import StoreError
 from agent.memory.forgetting_plans import Deleted, EntriesPlan, Everything, OneReply
 from agent.ports.forgetting import Forgetting
 from store.databases.database import Database
+from store.databases.sqlite import creation_obstacle
 from store.engine import Store, beside, erased_key
 from store.erased_ids import MEMORY, ErasedIds, erased
 from store.forgetting.log import ForgettingLog, unusable
@@ -81,11 +82,15 @@ class LogState:
 
 
 async def look_at_log(url: str, path: Path, now: datetime) -> LogState | None:
-    """Compare the log with the database, which a bot may serve from; None if there is no log yet. Raises StoreError."""
+    """Compare the log with the database, which a bot may serve from; None if there is no log yet. Raises StoreError,
+    also if the log cannot be created.
+    """
     async with beside(url) as database:
         forgetting_log = ForgettingLog(path, await database.read(erased_key) or b"")
         try:
             if (newest := await asyncio.to_thread(forgetting_log.newest)) is None:
+                if reason := creation_obstacle(path):
+                    raise StoreError(texts.FORGETTING_LOG_UNUSABLE.format(path=path, error=reason))
                 return None
             is_ahead = bool(await _missing(database, newest))
             return LogState(is_ahead, await forgetting_log.unwritten(database, now))

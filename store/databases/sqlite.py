@@ -197,6 +197,7 @@ def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
         return SqliteDatabase(None, lock=None, file=None, patience_s=patience_s)
     lock = FileLock(f"{path}.lock")
     try:
+        _refuse_other_kinds(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock.acquire(timeout=0)
         file = os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
@@ -213,6 +214,12 @@ def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
         lock.release()
         raise StoreError(texts.SQLITE_NOT_OPENED.format(path=path, reason=unwritable_reason(error, path))) from error
     return SqliteDatabase(path, lock=lock, file=file, patience_s=patience_s)
+
+
+def _refuse_other_kinds(path: Path) -> None:
+    """Raises StoreError for a folder or a device, which would tell SQLite something else, such as that it is full."""
+    if path.exists() and not path.is_file():
+        raise StoreError(texts.SQLITE_NOT_OPENED.format(path=path, reason=texts.NOT_A_FILE))
 
 
 def _close_to_others(path: Path) -> None:
@@ -245,6 +252,8 @@ def open_sqlite_beside(rest: str, patience_s: float) -> "SqliteDatabase":
     path = sqlite_path(rest)
     try:
         is_missing = path is not None and not path.exists()
+        if path is not None:
+            _refuse_other_kinds(path)
     except OSError as error:
         raise StoreError(texts.SQLITE_NOT_OPENED.format(path=path, reason=error.strerror)) from error
     if is_missing:
@@ -277,8 +286,19 @@ def _unwritable(path: Path) -> str | None:
     return texts.SQLITE_FAULTS["SQLITE_FULL"].format(path=path) if is_full else None
 
 
+def creation_obstacle(path: Path) -> str:
+    """Why this user cannot create a file that does not exist yet, or write the one that exists; "" if they can. Raises
+    OSError.
+    """
+    existing = nearest_existing(path)
+    if reason := _obstacle(path, existing):
+        return reason
+    needed = os.W_OK if existing == path else os.W_OK | os.X_OK
+    return "" if os.access(existing, needed) else os.strerror(errno.EACCES)
+
+
 def _obstacle(path: Path, existing: Path) -> str:
-    """Why no database can be where `path` is, whoever asks; "" if there can be one. `existing`: see
+    """Why no file can be where `path` is, whoever asks; "" if there can be one. `existing`: see
     `nearest_existing`.
     """
     if existing == path and not path.is_file():

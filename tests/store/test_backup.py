@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -219,6 +219,23 @@ async def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(url: str,
         await restore(other, url, LATER, replace=True)
     await checked(url, last)
     assert {entry.name for entry in path.parent.iterdir()} <= {path.name, f"{path.name}.lock"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [("", "does not exist yet"), ("CREATE TABLE mine (id)", "contains another program's tables")],
+)
+async def test_a_file_of_another_program_is_not_backed_up(tmp_path: Path, statement: str, sentence: str) -> None:
+    theirs, file = tmp_path / "theirs.db", tmp_path / "backup.db"
+    theirs.touch()
+    with closing(sqlite3.connect(theirs)) as connection:
+        connection.executescript(statement)
+    with pytest.raises(StoreError, match=sentence):
+        await backup(f"sqlite:///{theirs}", file, START)
+    (tmp_path / "text.db").write_text("No database at all. " * 100)
+    with pytest.raises(StoreError, match=r"text\.db is not a database"):
+        await backup(f"sqlite:///{tmp_path / 'text.db'}", file, START)
+    assert not file.exists()
 
 
 async def test_where_no_backup_can_be_written_is_one_sentence_and_stays_as_it_is(

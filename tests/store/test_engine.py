@@ -269,3 +269,10 @@ def test_a_database_that_nobody_can_create_has_the_true_reason(tmp_path: Path) -
     with pytest.raises(StoreError, match=r"\(files cannot be created in /proc\)"):
         asyncio.run(open_store("sqlite:////proc/cogency/bot.db"))
     assert unwritable(tmp_path / "a" / "bot.db") is None
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+def test_a_device_is_no_full_disk() -> None:
+    with pytest.raises(StoreError, match=r"\(it is not a file\)"):
+        asyncio.run(open_store("sqlite:////dev/full"))
+    assert not Path("/dev/full.lock").exists()

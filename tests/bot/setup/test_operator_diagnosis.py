@@ -83,6 +83,8 @@ async def test_the_forgetting_log_is_compared_with_the_database(tmp_path: Path) 
     assert await found() == (Level.PROBLEM, f"the database is older than the forgetting log {log}")
     log.write_bytes(b"another file")
     assert await found() == (Level.PROBLEM, "the forgetting log cannot be used")
+    settings = read(tmp_path, COGENCY_FORGETTING_LOG=str(log / "log"))
+    assert await found() == (Level.PROBLEM, "the forgetting log cannot be used")
 
 
 @pytest.mark.slow
