@@ -29,7 +29,7 @@ def unwritable_reason(error: OSError, path: Path) -> str:
     is_creation = error.errno in {errno.ENOENT, errno.EPERM, errno.EACCES, errno.EINVAL}
     if is_creation and is_system_folder(existing):
         return texts.TAKES_NO_FILES.format(path=existing)
-    return _words(error)
+    return texts.FILE_TOO_LARGE if error.errno == errno.EFBIG else _words(error)
 
 
 def is_system_folder(place: Path) -> bool:

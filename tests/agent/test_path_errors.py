@@ -37,7 +37,6 @@ def test_a_file_system_that_takes_no_files_is_named(*, folder: bool) -> None:
     [
         errno.EACCES,
         errno.EDQUOT,
-        errno.EFBIG,
         errno.EINVAL,
         errno.EISDIR,
         errno.ELOOP,
@@ -49,6 +48,11 @@ def test_a_file_system_that_takes_no_files_is_named(*, folder: bool) -> None:
 )
 def test_other_errors_have_the_words_of_the_system(tmp_path: Path, code: int) -> None:
     assert unwritable_reason(OSError(code, os.strerror(code)), tmp_path / "a.db") == os.strerror(code)
+
+
+def test_a_file_beyond_a_limit_need_not_be_large(tmp_path: Path) -> None:
+    too_large = OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    assert unwritable_reason(too_large, tmp_path / "a.db") == "the file is larger than its disk or a limit allows"
 
 
 def test_a_name_that_no_system_takes_has_a_reason_too(tmp_path: Path) -> None:
