@@ -118,13 +118,16 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`changed`: the newer one says that something changed; `clash`: they have different values of one kind."""
+    """`changed`: the newer one says that something changed, or happened; `is_told`: it says the former; `clash`: they
+    have different values of one kind.
+    """
 
     older: Side
     newer: Side
     one_key: bool
     related_keys: bool
     changed: bool
+    is_told: bool
     clash: bool
 
     @classmethod
@@ -141,14 +144,16 @@ class Pair:
         stated = "" if is_whole else newer.value
         stating = _stating(restated.text, stated, (*about, *keys), old.words)
         new = Side.of(said, newer.key, restated.text, stating)
+        is_told = (
+            restated.changed or said != opened or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, when_cues.JUST))
+        )
         return cls(
             older=old,
             newer=new,
             one_key=same_key(older.key, newer.key),
             related_keys=_are_related(old, new),
-            changed=restated.changed
-            or said != opened
-            or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, when_cues.JUST, when_cues.PERFECT)),
+            changed=is_told or has_any(newer.sentence, (when_cues.PERFECT,)),
+            is_told=is_told,
             clash=values_clash(old.words, new.clause) or values_clash(old.words, new.words) or _are_hours(old, new),
         )
 

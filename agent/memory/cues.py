@@ -237,7 +237,7 @@ ADDED: Final = compile_later(
         r"|igualmente|outr[oa]s?|altr[oaie]|pure|in più|in aggiunta|allo stesso modo|extra|eveneens|tevens|nog een"
         r"|zowel"
         r"|ещ[её]|кроме того|вдобавок",
-        r"还(?!是)|也|又(?=[添加多买养种开])|添了|另外|并且|同样|再加|加えて|(?<!変)更に|それに|ほかに|他に",
+        r"还(?!是)|也|又(?=[添加多买养种开学报认去玩找接拿])|添了|另外|并且|同样|再加|加えて|(?<!変)更に|それに|ほかに|他に",
     )
     + r"|(?<![でとそ])(?<!して)(?<!とて)(?<!いつ)(?<!子ど)(?<![一二三四五何])"
     r"も(?=[\u3040-\u9fff、])(?!う|し|っと|の|ら|り)(?![^。！？]{1,20}(?:ない|ません|なかった))"
@@ -272,6 +272,9 @@ REPORTS: Final = compile_later(
 SUPPOSES: Final = compile_later(
     any_of(
         r"if|unless|(?<![^\W\d_] )se [^\W\d_]{2,20}[aei]r"
+        # A joke
+        r"|kidding|joking|as a joke|scherz|war (?:nur )?spaß|je rigole|je plaisante|pour rire|(?:es|era) broma|bromeo"
+        r"|scherzavo|per scherzo|brincadeira|brincando|grapje|шучу|шутка"
         # "Se Dropbox aumenta i prezzi, …", but not the Spanish reflexive: "Se aplazó la entrega, ahora …"
         r"|(?<![^\W\d_] )se (?!(?:\w{1,20}(?:ó|aron|ieron|ou|aram|eram|iram|án?)|han?|me|te|les?|lo|la|nos|sono|è)\b)"
         r"[^,.;:]{3,80}(?=, (?!ahora\b|es\b))"
@@ -313,12 +316,13 @@ SUPPOSES: Final = compile_later(
         r"|ich plane|planen|habe(?:n)? vor|(?:ich|er|sie) will|will ich|wollen|bewerbe|beworben|hoffe|ich suche"
         r"|träume"
         r"|veux|voulons|voudrais|je compte|nous comptons|envisage|envisageons|prévois|cherche|cherchons|rêve"
-        r"|quiero|queremos|planeo|planeamos|pienso|pensamos|me gustaría|busco|buscamos|sueño con"
+        r"|[a-zñ]{2,20}[aei]remos|quiero|queremos|planeo|planeamos|pienso|pensamos|me gustaría|busco|buscamos|sueño con"
         r"|voglio|vogliamo|vorrei|vorremmo|penso di|pensiamo di|sto pensando|conto di|spero di|cerco|cerchiamo|sogno"
         r"|quero|queremos|pretendo|pretendemos|gostaria|procuro|sonho|pensando em|a pensar em"
         r"|wil|willen|van plan|overweeg|overwegen|hoop|hopen|solliciteer|gesolliciteerd|zoek|zoeken"
         r"|хочу|хотим|планирую|планируем|собираюсь|собираемся|надеюсь|ищу|ищем|мечтаю"
         r"|если|бы|возможно|может быть|может|наверное|наверно|вероятно|допустим|предположим|думаю",
+        r"开玩笑|逗你|冗談|嘘です|"
         r"如果|要是|假如|的话|可能|也许|或许|大概|万一|倘若|考虑|我想|应该|打算|希望|想[要换去搬]"
         r"|もし|たら(?=[、,])|(?:な|け|せ|れ|え|ね|べ|め)ば(?=[、,])|かもしれ|でしょう|だろう|仮に|場合|検討|つもり|かな|[いりきしちみび]たい(?:です|と|。|$)|希望",
     )
@@ -423,9 +427,11 @@ OPENER: Final = compile_later(
 # What was said before was wrong
 MISTAKEN: Final = compile_later(
     any_of(
-        r"(?:was|were|got|had|am) (?:it |that |them )?wrong|misspell\w{0,3}|misspelt|mistyped?|misread|mistaken"
+        r"(?:was|were|got|had|am) (?:(?:it|that|them|(?:her|his|its|my|our|the) [^\W\d_]{1,20}) )?wrong"
+        r"|misspell\w{0,3}|misspelt|mistyped?|misread|mistaken"
         r"|(?:by|my) mistake|typo|i meant|mixed up|falsch (?:gesagt|geschrieben|notiert|angegeben|gemerkt|verstanden)"
         r"|vertan|verlesen|verschrieben|vertippt|verwechselt|versehentlich|mein fehler|irrtum"
+        r"|stimm(?:t|te|ten) nicht"
         r"|trompée?s?|erreur de ma part|par erreur|confondu|me equivoqué|mal el (?:dato|número)|por error|me corrijo"
         r"|me confundí|sbagliat[oa]|mi correggo|letto male|errei|me enganei|enganad[oa]|por engano|dito errado"
         r"|vergist?|verkeerd|per ongeluk|ошиб(?:ся|лась|ка)|перепутал[аи]?",

@@ -2,10 +2,11 @@
 reads the answer. Code then checks what the model says of each pair (`agent.memory.writing.settle`).
 
 Theory of operation. Small models often answer without having read: they call every pair outdated, or repeat the example
-of the prompt. So the prompt begins with pairs whose answers are known. If a model calls one of them outdated where both
-statements hold, nothing that it calls outdated in this answer counts; and if it lets an outdated one stand, no other
-pair of this answer loses its mark. What a fact orders the model to answer is found out in the same way, if the order is
-about all pairs. These pairs stand first and are always the same, so that servers find them in their caches.
+of the prompt. So the prompt begins with pairs whose answers are known, and nothing of an answer counts unless it is
+right about all of these. Each shows a way in which both statements hold, or a change told in its own way: a model that
+knows them tells an addition, a report, a supposition, and an exception from a change, which rules on words do not. An
+order in a fact to call all pairs outdated is found out in the same way. These pairs stand first and are always the
+same, so that servers find them in their caches.
 """
 
 from collections.abc import Sequence
@@ -57,6 +58,34 @@ KNOWN_PAIRS: Final = (
         "2026-01-24: On Christmas Eve, the office closes at three.",
         is_outdated=False,
     ),
+    KnownPair(
+        "2026-01-17: The launch is on May 4.",
+        "2026-01-25: Otto thinks the launch should be on June 1.",
+        is_outdated=False,
+    ),
+    KnownPair(
+        "2026-01-18: I live in Leeds.",
+        "2026-01-26: The last boxes are unpacked, and I'm getting to know my new neighbors in York.",
+        is_outdated=True,
+    ),
+    KnownPair(
+        "2026-01-19: I work at a bank.",
+        "2026-01-27: If they cut our bonus again, I'm looking for a job at an insurance company.",
+        is_outdated=False,
+    ),
+    KnownPair(
+        "2026-01-20: I drive an electric car.", "2026-01-28: As a student, I drove an old van.", is_outdated=False
+    ),
+    KnownPair(
+        "2026-01-21: My train leaves at 8:10.",
+        "2026-01-29: Would the train at 9:40 be too late for the meeting?",
+        is_outdated=False,
+    ),
+    KnownPair(
+        "2026-01-22: The deposit for the studio is 900.",
+        "2026-01-30: Only 700 is due for the studio, I had read the wrong line.",
+        is_outdated=True,
+    ),
 )
 
 
@@ -98,13 +127,10 @@ def read_doubts(answer: str, count: int) -> DoubtsSettled | None:
     first, second = (
         {number - 1 for number in numbers_in(items, len(KNOWN_PAIRS) + count)} for items in (outdated, both)
     )
-    known = {at: pair.is_outdated for at, pair in enumerate(KNOWN_PAIRS)}
-    misses_both = any(not known.get(at, True) for at in first)
-    misses_outdated = any(known.get(at, False) for at in second)
-    return DoubtsSettled(
-        frozenset() if misses_both else _of_pairs(first - second),
-        frozenset() if misses_outdated else _of_pairs(second - first),
-    )
+    first, second = first - second, second - first
+    if not all(at in (first if pair.is_outdated else second) for at, pair in enumerate(KNOWN_PAIRS)):
+        return NOTHING_SETTLED
+    return DoubtsSettled(_of_pairs(first), _of_pairs(second))
 
 
 def _of_pairs(numbers: set[int]) -> frozenset[int]:

@@ -6,15 +6,14 @@ messages that state the two facts. A bare value ("Friday") tells neither who is 
 Rules
   A fact replaces another only if all of this holds (`agent.memory.attributes`):
     something says that they are about the same: one key, a number that the model names, or the words themselves;
-    the sentences are evidence enough: they have something in common, differ in one thing, and a sign says that it
-      changed ("now", "moved", "no longer", another value of one kind);
+    the sentences are evidence enough: they have something in common, differ in one thing, tell of a change ("now",
+      "moved", "no longer"), and show that it is one of this thing (another value of one kind);
     nothing speaks against it: the newer one adds ("also"), reports ("Rita thinks"), supposes ("if", "would"), asks,
       denies something else ("not on Sundays"), or holds for less ("on Saturdays", "today", "except …").
   If they may be about the same, the older one may be outdated: both are kept, shown so, and a model is asked about the
   two alone. One hint is enough for that: one key, a number, or a word that both have. A replaced statement is lost, and
   a marked one is not.
-  Two keys that tell two things apart (`agent.memory.keys`) replace nothing, unless the model names the older fact, and
-  the person tells of what both keys name, in several clauses, that it changed (`agent.memory.news`).
+  Two keys that tell two things apart (`agent.memory.keys`) replace nothing.
   What has one key, or what the model names, is marked at least, unless it only adds. A common word alone marks nothing
   where it is proven that there are two things (`agent.memory.distinct`); nor does the model's answer replace it there.
   What was said in one message was meant together: nothing in it replaces the rest of it.
@@ -33,7 +32,6 @@ from agent.memory.comparison import compared, may_be_about_the_same
 from agent.memory.distinct import are_two_things
 from agent.memory.facts import plain_key, same_key
 from agent.memory.keys import name_one_thing, tell_apart
-from agent.memory.news import tells_of_the_same, tells_what_became
 from agent.memory.supersession import contradicts, different_subjects
 from agent.memory.told import Told, has_cue
 
@@ -62,9 +60,6 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     # "Perhaps Ann is the lead" replaces nothing; it may only cast doubt, below.
     if may_be_one and not _is_unsure(newer, older) and _replaces(older, newer, named=named):
         return Verdict.REPLACES
-    tells = tells_what_became if name_one_thing(older.key, newer.key) else tells_of_the_same
-    if is_said and may_replace(older, newer) and tells(older, newer):
-        return Verdict.REPLACES
     if is_said:
         return Verdict.MAY_OUTDATE
     may_be = _related(older.key, newer.key) or may_be_about_the_same(older, newer)
@@ -74,12 +69,11 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
 def may_replace(older: Told, newer: Told) -> bool:
     """Return whether a model that was asked about the two alone may say that `newer` replaces `older`. It decides what
     the rules leave open, and nothing that they prove.
+
+    A word such as "also" or "thinks" is no proof, as it may belong to anything in the sentence: "we're in another
+    subnet now". A model whose verdicts count reads what it belongs to (`agent.memory.doubts`).
     """
-    if has_cue(newer, cues.ADDS) or _is_question(newer):
-        return False
-    if _are_in_one_sentence(older, newer) or _are_long(older, newer):
-        return False
-    return not (_supposes(older, newer) or are_two_things(older, newer))
+    return not (_are_in_one_sentence(older, newer) or _are_long(older, newer) or are_two_things(older, newer))
 
 
 def _only_adds(older: Told, newer: Told) -> bool:
@@ -111,16 +105,6 @@ def _replaces(older: Told, newer: Told, *, named: bool) -> bool:
 def _is_unsure(newer: Told, older: Told) -> bool:
     """Return whether the newer one is not the person's certain statement, or holds for less than the older one."""
     return has_cue(newer, cues.UNSURE) or _is_question(newer) or _are_in_one_sentence(older, newer)
-
-
-def _supposes(older: Told, newer: Told) -> bool:
-    """Return whether the newer one reports or supposes its value. What it says behind the value tells nothing about it:
-    "every other week, she thinks that's enough".
-    """
-    clause = compared(older, newer).newer.text
-    end = newer.sentence.find(clause) + len(clause) if clause in newer.sentence else len(newer.sentence)
-    texts = {newer.sentence[:end]} if newer.value in newer.sentence else {newer.sentence[:end], newer.value}
-    return any(has_any(text, cues.UNSURE) for text in texts)
 
 
 def _are_in_one_sentence(older: Told, newer: Told) -> bool:

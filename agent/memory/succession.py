@@ -48,6 +48,8 @@ def names_successor(older: Told, newer: Told) -> bool:
     rest = [clause for clause in clauses if clause not in over]
     if not over or has_any(" ".join(over), (when_cues.WILL_BE, cues.REPORTS)):
         return False
+    if has_any(text, (when_cues.ON_ONE_DAY,)) and not has_any(" ".join(over), (*_ENDS, *_TAKES_BACK)):
+        return False  # "Jo came along today instead of Ann"
     if has_any(" ".join(rest), (*cues.ADDS, *cues.UNSURE)) or _is_of_another(pair, text):
         return False
     instead = [clause for clause in rest if not negates(clause) and _names_other(content_of(clause), values, pair)]

@@ -14,19 +14,23 @@ from agent.patterns import compile_later
 AWAY: Final = compile_later(
     any_of(
         r"(?:on|for|from) (?:a |his |her |their )?(?:vacations?|holidays?|leave|break|pto|sabbatical)"
-        r"|(?:maternity|paternity|parental|sick) leave|(?:out|off) sick|sick|ill|the flu|out of office|ooo"
-        r"|in hospital"
+        r"|(?:maternity|paternity|parental|sick) leave|(?:out|off) sick|sick|ill|flu"
+        r"|(?:a|got|with) (?:bad )?(?:cold|fever)|out of office|ooo|in hospital"
         r"|for now|for the (?:moment|time being|day)|in the meantime"
         # German
         r"|(?:im|in den|in die|aus dem) (?:urlaub|ferien)|in elternzeit|krank\w{0,8}|vorerst|einstweilen|fürs erste"
+        r"|(?:hat|mit) (?:die )?(?:grippe|fieber)|erkältet"
         # French
         r"|en (?:vacances|congés?|arrêt)|malade|en attendant|pour (?:l['’]instant|le moment)"
+        r"|(?:a|avec) (?:la|une) grippe|enrhumée?"
         # Spanish, Portuguese and Italian
         r"|de (?:vacaciones|baja|permiso|férias|licença|folga)|enferm[oa]|por ahora|de momento|doente|por enquanto"
+        r"|co[nm] gripe|gripad[oa]|resfriad[oa]|con l['’]influenza|raffreddat[oa]"
         r"|in (?:ferie|vacanza|malattia|maternità|congedo)|malat[oa]|intanto|per (?:ora|adesso|il momento)"
         # Dutch and Russian
-        r"|(?:met|op) (?:vakantie|verlof)|ziek|voorlopig|zolang|в отпуске|на больничном|болеет|заболел[аи]?|пока",
-        r"休假|病假|产假|出差|请假|生病|暂时|休暇|休み|出張|病気|とりあえず|当面|育休|産休",
+        r"|(?:met|op) (?:vakantie|verlof)|ziek|griep|voorlopig|zolang|в отпуске|на больничном|болеет|заболел[аи]?"
+        r"|с гриппом|простыл[аи]?|пока",
+        r"休假|病假|产假|出差|请假|生病|感冒|发烧|流感|暂时|風邪|インフル|休暇|休み|出張|病気|とりあえず|当面|育休|産休",
     )
 )
 # It holds for a time that ends, or has not begun
@@ -39,6 +43,15 @@ FOR_A_WHILE: Final = compile_later(
         r"|jusqu['’]\w{1,3}|pendant|cette semaine|demain|tant que|mientras|hasta|esta semana|mañana|enquanto|até"
         r"|nesta semana|amanhã|fino a\w{0,3}|finché|questa settimana|domani|tot|deze week|morgen|на этой неделе|до",
         r"这周|本周|明天|直到|期间|今週|明日|まで",
+    )
+)
+# It was or is so on one day: what that day began is not meant ("from today")
+ON_ONE_DAY: Final = compile_later(
+    any_of(
+        r"(?<!from )(?<!since )(?<!as of )(?<!starting )(?:today|tonight|yesterday)|(?<!ab )(?<!seit )(?:heute|gestern)"
+        r"|(?<!depuis )(?<!partir d['’])(?:aujourd['’]hui|hier)|(?<!desde )(?<!partir de )(?:hoy|ayer|hoje|ontem)"
+        r"|(?<!da )(?:oggi|ieri)|(?<!vanaf )(?<!sinds )(?:vandaag|gisteren)|сегодня|вчера",
+        r"今天|昨天|今日(?!から)|昨日(?!から)",
     )
 )
 # It will be so

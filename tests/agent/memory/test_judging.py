@@ -189,12 +189,27 @@ def test_under_one_key_a_model_that_was_asked_decides_what_the_rules_leave_open(
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
+        ("Our Q3 budget is 48k.", "The CFO thinks the podcast is too much, so our Q3 budget is only 35k."),
+        ("Hugo chausse du 34.", "Hugo chausse du 36, il me faut encore une paire."),
+        (
+            "Unser Server läuft auf ECC.",
+            "Umstellung ist durch: Unser Server läuft seit Montag auf S/4, bisher nur drei Tickets.",
+        ),
+        ("O final do meu celular é 8834.", "O final do meu celular agora é 2071, blz?"),
+    ],
+)
+def test_a_word_that_may_belong_to_anything_excludes_no_verdict_of_a_model(older: str, newer: str) -> None:
+    assert judged(older, newer) is Verdict.MAY_OUTDATE
+    assert may_be_replaced(older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
         ("Our Dublin office closes at six.", "Our Cork office closes at eight."),
         ("Ana uses a Lenovo laptop.", "Bea uses a Dell laptop now."),
         ("Le loyer de l'atelier est de 780 euros.", "Le loyer de la boutique est de 990 euros."),
         ("Ann's phone is 555-1234.", "Ben's phone is 555-9876 now."),
-        ("I play the cello.", "I play the ukulele, too."),
-        ("The offer ends in April.", "Otto says the offer ends in May."),
         ("Sven comes at eight.", "Tomorrow Sven comes at ten."),
         ("I live in York.", "I used to live in Leeds."),
     ],
