@@ -17,7 +17,7 @@ from agent.memory.forgetting_plans import Everything
 from agent.messages import Consent, Keep, Provenance, ResultStatus, ToolCall, ToolResult
 from agent.ports.tools import Asker, ToolEffect
 from agent.progress import Progress, RoundStep, decode, encode, whose_words
-from agent.shown_replies import DELETE_REPLY, ShownPage
+from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from agent.tool_policy import CallGate, TurnWords, read_rows
 from agent.toolbox.registry import FixedTools, Toolbox
 from agent.turn import NOT_ALLOWED, Turn, TurnLimits
@@ -315,9 +315,10 @@ async def test_a_message_that_was_sent_before_a_kill_is_deleted_when_the_questio
     await world.store.forgetting.forget(Everything(ANN), world.clock.now())
     assert await world.store.approvals.of(claim.turn, world.clock.now()) == []
     await world.work()
-    job = await world.store.jobs.claim(frozenset({DELETE_REPLY}), "w", world.clock.now(), LEASE)
-    assert job is not None
-    assert ShownPage.decode(job.payload).page in world.platform.shown
+    claims = [world.store.jobs.claim(frozenset({DELETE_REPLY}), "w", world.clock.now(), LEASE) for _ in range(2)]
+    jobs = [job for claim in claims if (job := await claim) is not None]
+    shown = [ShownPage.decode(job.payload) for job in jobs]
+    assert [page.page for page in shown if page.what is ShownReply.PAGE] == list(world.platform.shown)
 
 
 async def test_a_reminder_comes_once_before_the_end() -> None:
