@@ -166,7 +166,7 @@ def _days_in_words(monthday: str, month: str, weekday: str, weeks: int, days: in
         is_short = bool(_in_short_months(f"0 0 {monthday} {month} *"))
         if month.isdecimal():
             return f"every year on {months} {int(monthday)}{' (or 28)' if is_short else ''}"
-        return f"on {_ordinal(int(monthday))}{' (or last day)' if is_short else ''} of {months}"
+        return f"on {_ordinal(int(monthday))}{' (or the last day)' if is_short else ''} of {months}"
     return None
 
 

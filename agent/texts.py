@@ -410,7 +410,7 @@ SQLITE_FAULTS = {
 }
 NOT_A_FOLDER = "{path} is not a folder"
 NOT_A_FILE = "it is not a file"
-FILE_TOO_LARGE = "the file is larger than its disk or a limit allows"
+FILE_TOO_LARGE = "the file would exceed a size limit of the disk or process"
 TAKES_NO_FILES = "files cannot be created in {path}"
 UNKNOWN_HOME = "{path} is in the home folder of a user who does not exist. Write the full path."
 SQLITE_ANYBODYS = (

@@ -742,7 +742,7 @@ def _text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError("must be in UTF-8") from None
+        raise argparse.ArgumentTypeError("must be valid UTF-8") from None
     return text
 
 

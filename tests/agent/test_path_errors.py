@@ -52,7 +52,8 @@ def test_other_errors_have_the_words_of_the_system(tmp_path: Path, code: int) ->
 
 def test_a_file_beyond_a_limit_need_not_be_large(tmp_path: Path) -> None:
     too_large = OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-    assert unwritable_reason(too_large, tmp_path / "a.db") == "the file is larger than its disk or a limit allows"
+    reason = unwritable_reason(too_large, tmp_path / "a.db")
+    assert reason == "the file would exceed a size limit of the disk or process"
 
 
 def test_a_name_that_no_system_takes_has_a_reason_too(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ async def test_a_file_that_has_no_room_is_not_left_there_in_part(tmp_path: Path)
     given = {name: value for name, value in options.items() if name not in {"command", "config"}}
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
-        with pytest.raises(SettingsError, match="the file is larger than its disk or a limit allows"):
+        with pytest.raises(SettingsError, match="the file would exceed a size limit of the disk or process"):
             await COMMANDS[Subcommand.EVAL](load_settings({}), **given)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

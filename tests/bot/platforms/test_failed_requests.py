@@ -58,7 +58,7 @@ async def reason_at(url: str, proxy: str | None = None) -> str:
 
 async def test_each_cause_has_its_own_words(tmp_path: Path) -> None:
     assert await reason_at("http://127.0.0.1:9/") == "the connection was refused"
-    assert await reason_at("http://nowhere.invalid/") == "the name nowhere.invalid was not found"
+    assert await reason_at("http://nowhere.invalid/") == "the host name nowhere.invalid could not be resolved"
     async with server(nothing) as closing:
         assert await reason_at(f"http://{closing}/") == "the connection was closed without a response"
     async with server(status(b"200 OK"), end=b"\x16") as plain:  # the first byte of a handshake
@@ -70,7 +70,7 @@ async def test_each_cause_has_its_own_words(tmp_path: Path) -> None:
     async with tls_server(self_signed(tmp_path, "127.0.0.1")) as address:
         assert (await reason_at(f"https://{address}/")).startswith("its certificate is not trusted here: ")
     assert failure_reason(TimeoutError()) == "no response in time"
-    assert failure_reason(OSError(101, "Network is unreachable")) == "there is no route to it"
+    assert failure_reason(OSError(101, "Network is unreachable")) == "there is no route to the host"
     assert failure_reason(ValueError("no JSON")) == "the response could not be read"
 
 
@@ -90,7 +90,7 @@ async def test_slack_is_named_once(tmp_path: Path) -> None:
     async with server(status(b"503 Away")) as down:
         url = f"http://{down}/api"
         assert await slack_line(url) == (
-            f"Slack returned an error at {url} (status 503). Check https://slack-status.com and SLACK_API_BASE_URL."
+            f"Slack at {url} returned an error (status 503). Check https://slack-status.com and SLACK_API_BASE_URL."
         )
     async with server(status(b"429 Slowly\r\nRetry-After: 7")) as limiting:
         line = await slack_line(f"http://{limiting}/api")

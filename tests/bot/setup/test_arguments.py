@@ -76,9 +76,9 @@ def test_two_hyphens_after_an_equals_sign_are_a_value(arguments: list[str], name
     [
         (["usage", "--days=--"], "argument --days: "),
         (["usage", "--by=--"], "argument --by: must be one of "),
-        (["person", "find", "\udc80"], "argument NAME: must be in UTF-8"),
-        (["backup", "\udc80"], "argument FILE: must be in UTF-8"),
-        (["migrate", "--back", "0.1.0", "--backup", "\udc80"], "argument --backup: must be in UTF-8"),
+        (["person", "find", "\udc80"], "argument NAME: must be valid UTF-8"),
+        (["backup", "\udc80"], "argument FILE: must be valid UTF-8"),
+        (["migrate", "--back", "0.1.0", "--backup", "\udc80"], "argument --backup: must be valid UTF-8"),
     ],
 )
 def test_what_cannot_be_a_value_is_an_error_of_usage(
