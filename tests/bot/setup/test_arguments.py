@@ -36,11 +36,12 @@ def commands(root: argparse.ArgumentParser, path: Sequence[str] = ()) -> Iterato
                 yield from commands(command, [*path, name])
 
 
-def values(path: Sequence[str], option: str, odd: str) -> Iterator[list[str]]:
+def shapes(path: Sequence[str], options: Sequence[str], odd: str) -> Iterator[list[str]]:
     yield [*path, odd]
     yield [*path, "--", odd]
-    yield [*path, f"{option}={odd}"]
-    yield [*path, "x", option, odd]
+    for option in options:
+        yield [*path, f"{option}={odd}"]
+        yield [*path, "x", option, odd]
 
 
 @pytest.mark.slow
@@ -48,7 +49,7 @@ def test_odd_arguments_are_read_or_refused(capsys: pytest.CaptureFixture[str]) -
     reader = parser()
     for path, command in commands(reader):
         options: Sequence[str] = list(command._option_string_actions)
-        for arguments in (each for option in options for odd in ODD for each in values(path, option, odd)):
+        for arguments in (each for odd in ODD for each in shapes(path, options, odd)):
             try:
                 reader.parse_args(arguments)
             except SystemExit as left:
