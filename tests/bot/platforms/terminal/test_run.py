@@ -257,7 +257,7 @@ def test_a_file_that_has_no_room_is_not_left_there_in_part(tmp_path: Path) -> No
     path, limits = tmp_path / "mine.json", resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
-        with pytest.raises(Refused, match=r"mine\.json could not be written \(the file is larger than"):
+        with pytest.raises(Refused, match=r"mine\.json could not be written \(the file would exceed a size limit"):
             write_file(str(path), "a" * 100_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
