@@ -61,7 +61,9 @@ class Timeline:
 
 
 def read_timelines(path: Path) -> list[Timeline]:
-    """Read timelines, one in each line."""
+    """Read timelines, one in each line. Raises SystemExit with a sentence for a folder."""
+    if path.is_dir():
+        raise SystemExit(f"{path} is a folder. Name one of its files, for example {path / 'dev.jsonl'}.")
     with path.open(encoding="utf-8") as lines:
         return [_timeline(json.loads(line)) for line in lines if line.strip()]
 

@@ -116,3 +116,8 @@ HARMLESS = [(pair.older, pair.newer) for pair in (*PAIRS, *NATURAL) if not pair.
 @pytest.mark.parametrize(("older", "newer"), HARMLESS)
 def test_harmless_pairs_stand_in_either_order(older: str, newer: str) -> None:
     assert not supersedes(Pair("", "", "", False, newer, older))
+
+
+def test_of_a_folder_a_file_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"is a folder\. Name one of its files"):
+        read_timelines(tmp_path)
