@@ -65,7 +65,7 @@ KNOWN_PAIRS: Final = (
     ),
     KnownPair(
         "2026-01-18: I live in Leeds.",
-        "2026-01-26: The last boxes are unpacked, and I'm getting to know my new neighbors in York.",
+        "2026-01-26: The move is done, the last boxes are unpacked, and York already feels like home.",
         is_outdated=True,
     ),
     KnownPair(
@@ -83,7 +83,7 @@ KNOWN_PAIRS: Final = (
     ),
     KnownPair(
         "2026-01-22: The deposit for the studio is 900.",
-        "2026-01-30: Only 700 is due for the studio, I had read the wrong line.",
+        "2026-01-30: The deposit for the studio is only 700, I had read the wrong line.",
         is_outdated=True,
     ),
 )
