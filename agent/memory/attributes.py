@@ -253,10 +253,10 @@ def is_news(pair: Pair) -> bool:
     Where no rule tells words apart, what is left behind may be another thing's.
     """
     newer = pair.newer
-    is_over = pair.ends_older or pair.is_pending or has_any(newer.said, (cues.MISTAKEN,))
-    is_told = pair.is_told or is_over or pair.displaces or _renews(pair) or _denies_old_value(pair)
-    is_left_behind = pair.displaces or pair.tells_what_became_of_it or _tells_of_old_value(pair)
-    is_over = is_over or pair.exchanges or (is_left_behind and not newer.is_unspaced)
+    says_it_is_over = pair.ends_older or pair.is_pending or has_any(newer.said, (cues.MISTAKEN,))
+    is_told = pair.is_told or says_it_is_over or pair.displaces or _renews(pair) or _denies_old_value(pair)
+    names_old_value = pair.displaces or pair.tells_what_became_of_it or _tells_of_old_value(pair)
+    is_over = says_it_is_over or pair.exchanges or (names_old_value and not newer.is_unspaced)
     is_of_its_kind = pair.clash or _is_held_by_another(pair) or _exchanges_one_word(pair) or _moved(pair)
     return is_told and (is_over or is_of_its_kind or (pair.older.is_at_home and newer.is_at_home))
 
